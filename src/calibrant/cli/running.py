@@ -1,0 +1,27 @@
+"""What `calibrant run` does: make the plan, open the store, show progress."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from calibrant import registry
+from calibrant.cli.progress import make_progress
+from calibrant.engine.plan import make_plan
+from calibrant.engine.run import Outcome, run_plan
+from calibrant.engine.store import open_store
+
+
+def run_suite(
+    suite: str,
+    agents: Sequence[str],
+    preset: str,
+    where: Mapping[str, str],
+    seeds: int | None,
+    executor: str,
+    workers: int | None,
+    store: str,
+    quiet: bool,
+) -> Outcome:
+    cells = make_plan(registry.load("suites", suite), preset, agents, seeds, where)
+    with open_store(store) as opened:
+        return run_plan(cells, opened, executor, workers, make_progress(quiet))

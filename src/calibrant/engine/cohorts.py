@@ -1,0 +1,70 @@
+"""Cells that share a compiled program run together.
+
+A native agent is a JAX tree: its numbers are data, its words and sizes are the program. Cells whose agents have the same
+program and whose problems have the same shapes form a cohort; training sets are padded to the next power of ten rows.
+A cohort runs in chunks of a fixed width, the last one filled up with repeated cells, so that a cell's numbers depend
+neither on the plan nor on what was done before. Black-box agents run cell by cell through the same `Task`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from calibrant import registry
+from calibrant.adapters import as_agent
+from calibrant.types import Cell
+
+SIDE_BY_SIDE = 32  # networks trained at once per chunk: what stays in the cache of one core
+DATA_BYTES = 256e6  # training data of one chunk, at most
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some cells of one cohort, run as one call of its program."""
+
+    cells: tuple[Cell, ...]
+    width: int  # lanes of the program; at least len(cells)
+    rows: int  # rows that training sets are padded to; 0 for black-box agents
+
+
+def make_tasks(cells: Iterable[Cell]) -> list[Task]:
+    """Group cells into cohorts and cut them into chunks; first chunks of all cohorts come first.
+
+    Starting every cohort early lets parallel workers compile different programs, and find the others' in the cache.
+    """
+    cohorts: dict[Hashable, list[Cell]] = {}
+    for cell in cells:
+        cohorts.setdefault(_program(cell), []).append(cell)
+    chunked = [_chunks(members) for members in cohorts.values()]
+    return [task for layer in zip_longest(*chunked) for task in layer if task is not None]
+
+
+def padded_rows(size: int) -> int:
+    rows = 10
+    while rows < size:
+        rows *= 10
+    return rows
+
+
+def _program(cell: Cell) -> Hashable:
+    agent = as_agent(registry.resolve("agents", cell.agent))
+    if not getattr(agent, "native", False):
+        return cell.id
+    import jax
+
+    problem: Any = registry.resolve("problems", cell.problem)
+    return jax.tree.structure(agent), problem.shape(), padded_rows(problem.train)
+
+
+def _chunks(cells: list[Cell]) -> list[Task]:
+    agent: Any = as_agent(registry.resolve("agents", cells[0].agent))
+    if not getattr(agent, "native", False):
+        return [Task((cell,), 1, 0) for cell in cells]
+    problem: Any = registry.resolve("problems", cells[0].problem)
+    rows = padded_rows(problem.train)
+    bytes_per_cell = 4 * rows * (problem.dim + 1)
+    width = max(1, min(SIDE_BY_SIDE // agent.networks(problem.worlds), int(DATA_BYTES // bytes_per_cell)))
+    return [Task(tuple(cells[start : start + width]), width, rows) for start in range(0, len(cells), width)]

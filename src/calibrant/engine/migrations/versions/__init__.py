@@ -1,0 +1,1 @@
+"""One file per version of the tables. A released file never changes."""

@@ -1,0 +1,116 @@
+"""Runs a plan: what the store already has is left out, every finished cell is one transaction."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Protocol
+
+from calibrant.engine.cohorts import make_tasks
+from calibrant.engine.executors import make_executor
+from calibrant.protocols import Store
+from calibrant.types import Cell, Record
+
+
+class Progress(Protocol):
+    """Told what happens, in order."""
+
+    def start(self, total: int, already: int) -> None: ...
+    def advance(self, record: Record) -> None: ...
+    def stop(self) -> None: ...
+
+
+class Silent:
+    """Progress that nobody watches."""
+
+    def start(self, total: int, already: int) -> None: ...
+    def advance(self, record: Record) -> None: ...
+    def stop(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How many cells of the plan were already there, were done now, failed now, or are still open."""
+
+    total: int
+    already: int
+    done: int
+    failed: int
+    interrupted: bool = False
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        if self.interrupted:
+            return 130
+        return 1 if self.failed else 0
+
+
+def run_plan(
+    cells: Sequence[Cell],
+    store: Store,
+    executor: str = "auto",
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Run what is missing. Cells that failed before are tried again. Interrupting leaves a store to resume from."""
+    have = store.done(cells)
+    missing = [cell for cell in cells if cell.id not in have]
+    watch = progress or Silent()
+    done, reasons, interrupted = 0, [], False
+    watch.start(len(cells), len(cells) - len(missing))
+    try:
+        if missing:
+            tasks = make_tasks(missing)
+            finished = make_executor(executor, workers, len(tasks)).run(tasks)
+            with _interrupts() as guard:
+                for records in finished:
+                    for record in records:
+                        with guard.writing():
+                            store.append(record)
+                        watch.advance(record)
+                        done += not record.failed
+                        reasons += [f"{record.cell.agent} on {record.cell.problem}: {record.reason}"] * record.failed
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        watch.stop()
+    return Outcome(len(cells), len(cells) - len(missing), done, len(reasons), interrupted, tuple(reasons))
+
+
+class _Guard:
+    """Ctrl-C waits until the current write is finished."""
+
+    busy = wanted = False
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        self.wanted = True
+        if not self.busy:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        self.busy = True
+        try:
+            yield
+        finally:
+            self.busy = False
+        if self.wanted:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def _interrupts() -> Iterator[_Guard]:
+    guard = _Guard()
+    if threading.current_thread() is not threading.main_thread():
+        yield guard
+        return
+    before = signal.signal(signal.SIGINT, guard.handle)
+    try:
+        yield guard
+    finally:
+        signal.signal(signal.SIGINT, before)

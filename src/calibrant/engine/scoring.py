@@ -1,0 +1,81 @@
+"""From answers to a record: what compiled and black-box cells share."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from types import TracebackType
+
+import numpy as np
+
+from calibrant import metrics, registry
+from calibrant.engine.machine import peak_memory_mb
+from calibrant.engine.provenance import provenance
+from calibrant.types import Answers, Array, Cell, Cost, Instance, Record
+
+PICTURE_SEED = 0  # one environment of every setting is drawn
+PICTURE_WORLDS = 4
+
+
+class Stopwatch:
+    """CPU seconds of this process, all threads, and wall seconds of a `with` block."""
+
+    cpu = wall = 0.0
+
+    def __enter__(self) -> Stopwatch:
+        self._cpu, self._wall = time.process_time(), time.perf_counter()
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.cpu, self.wall = time.process_time() - self._cpu, time.perf_counter() - self._wall
+
+
+def sample_instance(cell: Cell) -> Instance:
+    instance: Instance = registry.resolve("problems", cell.problem).sample(cell.seed)
+    return instance
+
+
+def all_inputs(instance: Instance) -> Array:
+    """The question's unique inputs, then the picture's grid where there is one: a belief is asked only once."""
+    question = instance.question
+    return question.x if question.picture is None else np.concatenate([question.x, question.picture])
+
+
+def finish(cell: Cell, instance: Instance, answers: Answers, cost: Cost) -> Record:
+    """Score the answers at `all_inputs`; answers that are not finite make a failed record, never a number."""
+    finite = np.isfinite(answers.logp).all(axis=(1, 2))
+    if not finite.all():
+        share = f"{(~finite).sum()} of {len(finite)} worlds"
+        return failure(cell, f"predictions are not finite in {share}, first in world {int(np.argmin(finite))}", cost)
+    asked = len(instance.question.x)
+    with Stopwatch() as watch:
+        at_question = replace(answers, logp=answers.logp[:, :asked])
+        scores = metrics.score(at_question, instance.question, instance.truth, key=cell.id)
+    spent = replace(
+        cost,
+        ask_cpu_seconds=cost.ask_cpu_seconds + watch.cpu,
+        ask_wall_seconds=cost.ask_wall_seconds + watch.wall,
+        peak_memory_mb=peak_memory_mb(),
+    )
+    picture = draw(instance, answers) if cell.seed == PICTURE_SEED else {}
+    return Record(cell, scores, spent, provenance(), picture)
+
+
+def failure(cell: Cell, reason: str, cost: Cost | None = None) -> Record:
+    return Record(cell, {}, cost or Cost(peak_memory_mb=peak_memory_mb()), provenance(), reason=reason)
+
+
+def draw(instance: Instance, answers: Answers) -> dict[str, Array]:
+    """Data, truth, mean prediction and a few worlds on a grid: probabilities of class 1."""
+    grid = instance.question.picture
+    if grid is None or instance.environment is None:
+        return {}
+    seen = answers.logp[:, -len(grid) :, 1].astype(np.float64)
+    return {
+        "x": instance.train.x,
+        "y": instance.train.y.astype(np.int8),
+        "grid": grid,
+        "truth": np.exp(instance.environment.logp(grid)[:, 1]).astype(np.float16),
+        "mean": np.average(np.exp(seen), axis=0, weights=answers.weights).astype(np.float16),
+        "worlds": np.exp(seen[:PICTURE_WORLDS]).astype(np.float16),
+    }

@@ -1,0 +1,5 @@
+"""Scores: arrays in, arrays out, no training code."""
+
+from calibrant.metrics.catalogue import Metric, catalogue, score, versions
+
+__all__ = ["Metric", "catalogue", "score", "versions"]

@@ -1,0 +1,112 @@
+"""Every metric by name: its version, direction and convention, and the function that computes it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Literal
+
+from calibrant.metrics import pointwise
+from calibrant.metrics.logspace import summarise
+from calibrant.metrics.reading import Reading
+from calibrant.types import Answers, Question, Scores, Truth, Tuples
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A score of single predictions, or, when `joint`, one score per family of tuples (`{}` is `tau10_dyadic`)."""
+
+    name: str
+    version: int
+    better: Literal["lower", "higher"]
+    convention: str
+    compute: Callable[..., Scores | None]
+    joint: bool = False
+
+    def __call__(self, reading: Reading) -> dict[str, Scores]:
+        if not self.joint:
+            score = self.compute(reading)
+            return {} if score is None else {self.name: score}
+        families = enumerate(reading.question.tuples)
+        scores = {self.name.format(suffix(f)): self.compute(reading, i) for i, f in families if f.tau > 1}
+        return {name: score for name, score in scores.items() if score is not None}
+
+
+def suffix(family: Tuples) -> str:
+    return f"tau{family.tau}" + (f"_{family.name}" if family.name else "")
+
+
+def _kl(reading: Reading, family: int) -> Scores | None:
+    parts = reading.joint(family)
+    return None if reading.truth.logp is None else summarise(parts.kl, parts.kl_left_out)
+
+
+def _joint_nll(reading: Reading, family: int) -> Scores:
+    parts = reading.joint(family)
+    return summarise(parts.kl + parts.entropy, parts.kl_left_out + parts.entropy.mean())
+
+
+def _marginal(reading: Reading, family: int) -> Scores:
+    parts = reading.joint(family)
+    return summarise(parts.marginal, keep=bool(reading.question.tuples[family].name))
+
+
+def _dependence(reading: Reading, family: int) -> Scores:
+    parts = reading.joint(family)
+    return summarise(parts.kl - parts.marginal, parts.kl_left_out - parts.marginal.mean(), keep=False)
+
+
+OWN = (
+    Metric("kl_tau1", 1, "lower", "KL from the true to the predicted label distribution, labels summed out, nats",
+           pointwise.kl_tau1),
+    Metric("kl_{}", 1, "lower", "KL from the true to the predicted joint distribution of tau labels, nats per tuple",
+           _kl, joint=True),
+    Metric("nll", 1, "lower", "expected negative log-likelihood of one label, nats", pointwise.nll),
+    Metric("joint_nll_{}", 1, "lower", "expected negative log-likelihood of tau labels, nats per tuple",
+           _joint_nll, joint=True),
+    Metric("marginal_{}", 1, "lower", "marginal part of the joint loss: sum over places of the single KL (on real data NLL)",
+           _marginal, joint=True),
+    Metric("dependence_{}", 1, "lower", "joint loss minus its marginal part; 0 for a belief of one world, below 0 when worlds help",
+           _dependence, joint=True),
+    Metric("accuracy", 1, "higher", "expected share of correct top classes; tied classes share", pointwise.accuracy),
+    Metric("brier", 1, "lower", "expected squared error summed over classes, 0 to 2", pointwise.brier),
+    Metric("ece", 1, "lower", "top-label confidence against drawn labels, 10 equal-width bins, one input per tuple (the paper's)",
+           pointwise.ece),
+    Metric("ece_expected", 1, "lower", "as ece, all inputs, labels summed out: free of label noise", pointwise.ece_expected),
+    Metric("confidence", 1, "higher", "mean top-label confidence (neither direction is better: compare with accuracy)",
+           pointwise.confidence),
+    Metric("hit_rate", 1, "higher", "share of drawn labels that the top class hits, one input per tuple", pointwise.hit_rate),
+)  # fmt: skip
+
+
+@functools.cache
+def catalogue() -> tuple[Metric, ...]:
+    """Our metrics, then those of installed plugins (entry points `calibrant.metrics`)."""
+    return OWN + tuple(point.load() for point in entry_points(group="calibrant.metrics"))
+
+
+def versions() -> dict[str, int]:
+    """What a cell's id holds of the metrics: a changed definition is a different cell."""
+    return {metric.name: metric.version for metric in catalogue()}
+
+
+def score(answers: Answers, question: Question, truth: Truth, key: object = "metric") -> dict[str, Scores]:
+    """Every metric that the question and the truth allow, from one set of answers."""
+    reading = Reading(answers, question, truth, key)
+    scores = {name: value for metric in catalogue() for name, value in metric(reading).items()}
+    if "kl_tau1" in scores and "kl_tau10" in scores:
+        scores["aggregate"] = _aggregate(scores["kl_tau1"], scores["kl_tau10"])
+    return scores
+
+
+def _aggregate(one: Scores, ten: Scores) -> Scores:
+    """d1 + d10 / 10, what the Neural Testbed tunes for; errors added as if fully correlated: an upper bound."""
+    return Scores(
+        mean=one.mean + ten.mean / 10,
+        se=one.se + ten.se / 10,
+        n=one.n,
+        mc_bias=one.mc_bias + ten.mc_bias / 10,
+        mc_se=one.mc_se + ten.mc_se / 10,
+    )

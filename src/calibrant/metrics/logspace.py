@@ -1,0 +1,81 @@
+"""Averages of probabilities kept as logarithms, with the jackknife that tells what finitely many worlds cost.
+
+The log of a mean over n sampled worlds is biased downwards by about Var / (2 n mean^2), so KL and NLL come out too
+high; the bias reaches a nat when worlds disagree strongly. Worlds are split into GROUPS groups; leaving each out in
+turn gives the jackknife's estimate of bias and standard error. A belief with finite support is enumerated: no bias.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant.types import Answers, Array, Scores
+
+GROUPS = 10
+
+
+@dataclass(frozen=True)
+class Groups:
+    """How worlds are weighted and grouped. One group when nothing is left to chance."""
+
+    weights: Array  # [worlds], sums to 1
+    bounds: Array  # [groups + 1] world i belongs to the group whose bounds enclose it
+    jackknife: bool
+
+    @property
+    def count(self) -> int:
+        return len(self.bounds) - 1
+
+    def members(self, group: int) -> slice:
+        return slice(self.bounds[group], self.bounds[group + 1])
+
+    @property
+    def share(self) -> Array:
+        """[groups] the weight of each group."""
+        return np.add.reduceat(self.weights, self.bounds[:-1])
+
+
+def group_worlds(answers: Answers) -> Groups:
+    worlds = len(answers.logp)
+    weights = np.full(worlds, 1 / worlds) if answers.weights is None else np.asarray(answers.weights, np.float64)
+    sampled = not answers.exact and worlds >= 2
+    count = min(GROUPS, worlds) if sampled else 1
+    return Groups(weights / weights.sum(), np.linspace(0, worlds, count + 1).astype(int), sampled)
+
+
+def log_group_sums(values: Array, groups: Groups) -> Array:
+    """log of the weighted sum over each group's worlds: [worlds, ...] -> [groups, ...]."""
+    with np.errstate(divide="ignore"):
+        scaled = values + np.log(groups.weights).reshape(-1, *[1] * (values.ndim - 1))
+    return np.stack([logsumexp(scaled[groups.members(g)]) for g in range(groups.count)])
+
+
+def logsumexp(values: Array) -> Array:
+    """Over the leading axis; a column of minus infinities stays minus infinity."""
+    top = values.max(axis=0)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return top + np.log(np.exp(values - top).sum(axis=0))
+
+
+def full_and_left_out(log_sums: Array, groups: Groups) -> tuple[Array, Array]:
+    """From group sums [groups, ...]: the log mean over all worlds, and with each group left out in turn."""
+    full = logsumexp(log_sums)
+    if not groups.jackknife:
+        return full, full[None]
+    others = [logsumexp(np.delete(log_sums, g, axis=0)) - np.log1p(-groups.share[g]) for g in range(groups.count)]
+    return full, np.stack(others)
+
+
+def summarise(items: Array, left_out: Array | None = None, keep: bool = True) -> Scores:
+    """Scores of per-item values [n]; `left_out` holds the mean over items with each group of worlds left out."""
+    mean, n = float(items.mean()), len(items)
+    se = float(items.std(ddof=1) / np.sqrt(n)) if n > 1 else 0.0
+    bias = spread = 0.0
+    if left_out is not None and len(left_out) > 1:
+        count = len(left_out)
+        bias = float((count - 1) * (left_out.mean() - mean))
+        spread = float(np.sqrt((count - 1) / count * ((left_out - left_out.mean()) ** 2).sum()))
+    return Scores(mean, se, n, bias, spread, items.astype(np.float32) if keep else None)

@@ -1,0 +1,62 @@
+"""The contracts. An agent turns data into a belief; a belief imagines worlds; a question is asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from typing import ClassVar, Literal, Protocol, runtime_checkable
+
+from calibrant.types import Array, Cell, Data, Facts, Instance, Key, Record, Scores
+
+
+@runtime_checkable
+class Worlds(Protocol):
+    """Imagined environments: row i of the result is ONE function, coherent across all inputs."""
+
+    @property
+    def weights(self) -> Array | None: ...  # [n], uniform when None
+    def __call__(self, x: Array) -> Array: ...  # [batch, inputs] -> logits [n, batch, classes]
+
+
+@runtime_checkable
+class Belief(Protocol):
+    """An approximate posterior over functions."""
+
+    @property
+    def atoms(self) -> int | None: ...  # size of a finite support, which is enumerated; None: sampled
+    def worlds(self, key: Key, n: int) -> Worlds: ...
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """An inference method with its hyperparameters."""
+
+    def fit(self, key: Key, train: Data, facts: Facts) -> Belief: ...
+
+
+class Problem(Protocol):
+    """A distribution over instances."""
+
+    train: int  # training points
+    dim: int  # inputs of a point
+    worlds: int  # worlds asked of a belief without finite support
+
+    def sample(self, seed: int) -> Instance: ...
+    def shape(self) -> Hashable: ...  # problems of one shape share a compiled program
+
+
+class Metric(Protocol):
+    """A score with a name, a version and a direction. `reading` holds answers, question and truth."""
+
+    name: ClassVar[str]
+    version: ClassVar[int]
+    better: ClassVar[Literal["lower", "higher"]]
+
+    def __call__(self, reading: object) -> Scores: ...
+
+
+class Store(Protocol):
+    """Where records live. Appending is atomic and idempotent."""
+
+    def done(self, cells: Iterable[Cell]) -> set[str]: ...
+    def append(self, record: Record) -> None: ...
+    def records(self, **where: str) -> Iterator[Record]: ...

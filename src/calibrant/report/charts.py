@@ -1,0 +1,235 @@
+"""The charts of a board as plain Vega-Lite dictionaries: they can be embedded, saved or drawn by other tools.
+
+Every chart takes a parameter `hidden`, the agents that are not to be drawn. A function returns an empty list where
+the board holds too little to draw. The figures follow the Neural Testbed paper (Osband et al., 2022): normalised
+losses (its Figure 2), losses against training size (4, 5, 13, 14), cost against quality (15). The split of the joint
+loss into a marginal and a dependence part is ours.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from calibrant.report.encodings import (
+    VISIBLE,
+    Spec,
+    by_agent,
+    chart,
+    colour,
+    dash,
+    finite,
+    interval,
+    point,
+    quantity,
+    reference,
+    shape,
+    tooltip,
+)
+from calibrant.report.style import label, short_name
+
+if TYPE_CHECKING:
+    from calibrant.report.board import Board, Row
+
+COST, JOINT = "fit_cpu_seconds", "kl_tau10"
+PARTS = {"marginal": "marginal_tau10", "dependence": "dependence_tau10"}
+PART_COLOURS = {"marginal": "#6b8fb5", "dependence": "#d9a441"}
+THIN, THICK = {"type": "rule", "strokeWidth": 1.5}, {"type": "rule", "strokeWidth": 2, "opacity": 0.6}
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart and what it shows in a few words, for those who cannot see it."""
+
+    name: str
+    alt: str
+    spec: Spec
+
+
+def loss_charts(board: Board) -> list[Chart]:
+    """Figure 2: a panel of bars per loss, relative to the baseline where there is one, in one common order of agents."""
+    metrics = losses(board)
+    relative = any(row.ratio for row in board.rows if row.metric in metrics)
+    title = f"relative to {short_name(board.baseline or '')}" if relative else "nats"
+    order = ranking(board, JOINT if JOINT in metrics else metrics[0]) if metrics else []
+    charts = []
+    for metric in metrics:
+        values = [_bar(row, relative) for row in numbers(board, metric) if row.ratio or not relative]
+        if not values:
+            continue
+        layers: list[Spec] = [
+            {
+                "mark": {"type": "bar", "cornerRadiusEnd": 2, "height": {"band": 0.62}, "opacity": 0.88},
+                "encoding": {
+                    "x": quantity("mean", title, axis={"tickCount": 5}),
+                    "color": colour(order),
+                    "tooltip": tooltip(value=title, interval="95\N{NO-BREAK SPACE}% interval"),
+                },
+            },
+            {"mark": THIN, "encoding": {"x": quantity("low", title), "x2": {"field": "high"}}},
+            {
+                "mark": {"type": "text", "align": "left", "dx": 8, "fontSize": 11.5},
+                "encoding": {"x": {"value": "width"}, "text": {"field": "value"}},
+            },
+        ]
+        layers += [reference("x")] * relative
+        spec = chart(values, layers, {"y": by_agent(order)}, title=label(metric), height=27 * len(values))
+        charts.append(Chart(f"loss-{metric}", f"{label(metric)}, {title}: a bar per agent", spec))
+    return charts
+
+
+def curve_charts(board: Board) -> list[Chart]:
+    """Figures 4, 5, 13, 14: loss against training size, a panel per temperature; parameter `metric` chooses the loss."""
+    metrics = losses(board)
+    rows = [row for metric in metrics for row in numbers(board, metric) if "train" in row.slice]
+    sizes = sorted({float(row.slice["train"]) for row in rows})
+    if len(sizes) < 2:
+        return []
+    agents = sorted({row.agent for row in rows})
+    return [
+        _curve_chart([row for row in rows if row.slice.get("temp") == temp], temp, agents, sizes, metrics)
+        for temp in sorted({row.slice.get("temp") for row in rows}, key=lambda temp: float(temp or 0))
+    ]
+
+
+def parts_charts(board: Board) -> list[Chart]:
+    """The joint loss split in two: what single predictions lose, and what modelling their dependence adds or saves."""
+    rows = {(row.agent, part): row for part, metric in PARTS.items() for row in numbers(board, metric)}
+    agents = [agent for agent in ranking(board, JOINT) if all((agent, part) in rows for part in PARTS)]
+    if not agents:
+        return []
+    values = [_bar(row, False) | {"part": part} for (agent, part), row in rows.items() if agent in agents]
+    totals: Spec = {
+        "data": {"values": [_bar(row, False) for row in numbers(board, JOINT) if row.agent in agents]},
+        "transform": [VISIBLE],
+    }
+    title = "nats at τ\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}10"
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "bar", "height": {"band": 0.6}},
+            "encoding": {
+                "x": quantity("mean", title, stack="zero", axis={"tickCount": 8}),
+                "color": {
+                    "field": "part",
+                    "type": "nominal",
+                    "scale": {"domain": list(PARTS), "range": [PART_COLOURS[part] for part in PARTS]},
+                    "legend": {"title": None, "orient": "top"},
+                },
+                "tooltip": tooltip(part="part", value="nats", interval="95\N{NO-BREAK SPACE}% interval"),
+            },
+        },
+        totals | {"mark": THIN, "encoding": {"x": quantity("low", title), "x2": {"field": "high"}}},
+        totals
+        | {
+            "mark": {
+                "type": "point",
+                "shape": "diamond",
+                "filled": True,
+                "size": 80,
+                "opacity": 1,
+                "fill": "currentColor",
+            },
+            "encoding": {
+                "x": quantity("mean", title),
+                "tooltip": tooltip(value="sum of both parts", interval="95\N{NO-BREAK SPACE}% interval"),
+            },
+        },
+    ]
+    spec = chart(values, layers, {"y": by_agent(agents)}, height=30 * len(agents))
+    return [Chart("parts", "the joint loss of each agent split into a marginal and a dependence part", spec)]
+
+
+def cost_charts(board: Board) -> list[Chart]:
+    """Figure 15: fitting cost against joint loss, both relative to the baseline, both with intervals."""
+    costs = {row.agent: row.ratio for row in numbers(board, COST) if row.ratio and row.ratio.mean > 0}
+    losses = {row.agent: row.ratio for row in numbers(board, JOINT) if row.ratio}
+    agents = sorted(costs.keys() & losses.keys())
+    if len(agents) < 2:
+        return []
+    values = []
+    for agent in agents:
+        cost, loss = costs[agent], losses[agent]
+        place = {"cost": cost.mean, "cost_low": max(cost.low, cost.mean / 100), "cost_high": cost.high}
+        place |= {"loss": loss.mean, "loss_low": loss.low, "loss_high": loss.high}
+        said = {"costs": interval(cost.low, cost.high), "losses": interval(loss.low, loss.high)}
+        values.append({name: finite(value) for name, value in place.items()} | said | _names(agent))
+    baseline = short_name(board.baseline or "")
+    axis = {"format": "~g", "tickCount": 5}
+    x = {"scale": {"type": "log", "nice": False, "padding": 40}, "axis": axis}
+    x_title, y_title = f"fitting time relative to {baseline} (log scale)", f"{label(JOINT)}, relative to {baseline}"
+    at: Spec = {"x": quantity("cost", x_title, **x), "y": quantity("loss", y_title)}
+    layers: list[Spec] = [
+        reference("x"),
+        reference("y"),
+        {"mark": THICK, "encoding": at | {"x": quantity("cost_low", x_title, **x), "x2": {"field": "cost_high"}}},
+        {"mark": THICK, "encoding": at | {"y": quantity("loss_low", y_title), "y2": {"field": "loss_high"}}},
+        {
+            "mark": {"type": "point", "filled": True, "size": 110, "opacity": 1},
+            "encoding": at
+            | {
+                "shape": shape(agents),
+                "tooltip": tooltip(
+                    costs="fitting time, 95\N{NO-BREAK SPACE}%", losses="joint loss, 95\N{NO-BREAK SPACE}%"
+                ),
+            },
+        },
+        {
+            "mark": {"type": "text", "align": "left", "dx": 10, "dy": -10, "fontWeight": 600},
+            "encoding": at | {"text": {"field": "name"}, "color": {"value": "currentColor"}},
+        },
+    ]
+    spec = chart(values, layers, {"color": colour(agents)}, height=360)
+    return [Chart("cost", "joint loss against fitting time: a point per agent", spec)]
+
+
+def losses(board: Board) -> list[str]:
+    """The KL losses of a board, single predictions first."""
+    found = {row.metric for row in board.rows if row.metric.startswith("kl_tau")}
+    return sorted(found, key=lambda metric: (len(metric), metric))
+
+
+def ranking(board: Board, metric: str) -> list[str]:
+    """Agents with a number for a metric, smallest first."""
+    return [row.agent for row in sorted(numbers(board, metric), key=lambda row: (row.mean, row.agent))]
+
+
+def numbers(board: Board, metric: str) -> list[Row]:
+    """A metric's rows that hold a number: an agent whose every cell failed has none."""
+    return [row for row in board.rows if row.metric == metric and math.isfinite(row.mean)]
+
+
+def _curve_chart(rows: list[Row], temp: str | None, agents: list[str], sizes: list[float], metrics: list[str]) -> Chart:
+    values = [_bar(row, False) | {"metric": row.metric, "train": float(row.slice["train"])} for row in rows]
+    axis = {"values": sizes, "grid": False, "format": "d", "labelOverlap": True}
+    x = quantity("train", "training points", scale={"type": "log", "nice": False, "padding": 8}, axis=axis)
+    mean = quantity("mean", "KL in nats", axis={"tickCount": 6})
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "area", "opacity": 0.16},
+            "encoding": {"y": quantity("low", "KL in nats"), "y2": {"field": "high"}},
+        },
+        {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"y": mean, "strokeDash": dash(agents)}},
+        {
+            "mark": {"type": "point", "filled": True, "size": 46, "opacity": 1},
+            "encoding": {
+                "y": mean,
+                "shape": shape(agents),
+                "tooltip": tooltip(train="training points", value="KL", interval="95\N{NO-BREAK SPACE}% interval"),
+            },
+        },
+    ]
+    title = f"temperature {temp}" if temp is not None else "all temperatures"
+    spec = chart(values, layers, {"x": x, "color": colour(agents)}, title=title, height=290)
+    spec["params"] = [*spec["params"], {"name": "metric", "value": JOINT if JOINT in metrics else metrics[0]}]
+    spec["transform"] = [*spec["transform"], {"filter": "datum.metric === metric"}]
+    return Chart(f"curve-{temp}", f"loss against training size, {title}: a line per agent", spec)
+
+
+def _bar(row: Row, relative: bool) -> Spec:
+    shown = row.ratio if relative and row.ratio else row
+    return point(row, shown.mean, shown.low, shown.high)
+
+
+def _names(agent: str) -> Spec:
+    return {"agent": agent, "name": short_name(agent)}

@@ -1,0 +1,68 @@
+"""One self-contained HTML file: boards, charts and pictures of one or more suites. It needs no network.
+
+A content security policy admits the report's own scripts by their hashes and nothing else; names of agents and all
+other text from outside are escaped by the template, data for charts by its `tojson` filter.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import resources
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from calibrant.report.page import SuitePage
+from calibrant.report.pictures import COLOUR_MAP
+from calibrant.report.view import page_views
+from calibrant.types import CalibrantError
+
+BUNDLES = ("vega", "vega-lite", "vega-embed")
+
+
+def write_report(path: Path, pages: Sequence[SuitePage]) -> None:
+    """Write the report; whoever reads an older one at the same path never sees half a file."""
+    text = render(pages)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with beside.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        beside.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise CalibrantError(f"the report cannot be written to '{path}': {error.strerror or error}") from error
+
+
+def render(pages: Sequence[SuitePage]) -> str:
+    """The report as text."""
+    if not pages:
+        raise CalibrantError("a report needs at least one suite with records")
+    scripts = [*map(_bundle, BUNDLES), _read("assets/report.js")]
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(_read("templates/report.html.j2"))
+    return template.render(
+        title="Calibrant: " + ", ".join(page.suite.title for page in pages),
+        css=Markup(_read("assets/report.css")),
+        scripts=[Markup(script) for script in scripts],
+        script_hashes=Markup(" ".join(f"'sha256-{digest}'" for digest in hashes)),
+        ramp=",".join(COLOUR_MAP),
+        pages=page_views(pages),
+    )
+
+
+def _bundle(name: str) -> str:
+    """A vendored script with its licence, which has to travel with it."""
+    licence = _read(f"assets/{name}.LICENSE")
+    others = _read("assets/THIRD-PARTY.txt") if name == BUNDLES[0] else ""
+    return f"/*!\n{name}\n\n{licence}\n{others}*/\n{_read(f'assets/{name}.min.js')}"
+
+
+def _read(name: str) -> str:
+    return resources.files("calibrant.report").joinpath(name).read_text(encoding="utf-8")

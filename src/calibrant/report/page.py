@@ -1,0 +1,180 @@
+"""What a report says about one suite, gathered from its records: boards, pictures, provenance, and a few plain sentences.
+
+Nothing here knows about HTML; `report.html` puts it on a page.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from calibrant.report.board import Board, Row, make_board
+from calibrant.report.charts import COST, JOINT, PARTS
+from calibrant.report.pictures import Gallery, galleries
+from calibrant.report.style import PRIVILEGED, base_name, label, number, short_name
+from calibrant.suites.base import Suite
+from calibrant.types import Record
+
+SLICES = ("train", "temp")
+DATES = ("finished", "started", "date")  # where a record's provenance may hold its time, ISO 8601
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published table to stand beside ours: agent -> metric -> value."""
+
+    title: str
+    source: str
+    values: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where the numbers come from. `failures` are (agent, cells, reason), most cells first."""
+
+    cells: int
+    failed: int
+    environments: int
+    newest: str | None
+    facts: Mapping[str, tuple[str, ...]]  # every value that a provenance entry takes among the records
+    failures: tuple[tuple[str, int, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class SuitePage:
+    """All that a report shows of a suite. What is missing is left out of the page."""
+
+    suite: Suite
+    overall: Board
+    sliced: Board | None
+    provenance: Provenance
+    pictures: Sequence[Gallery] = ()
+    published: Published | None = None
+    command: str | None = None  # what makes these records again
+
+
+def suite_page(
+    records: Iterable[Record],
+    suite: Suite,
+    *,
+    baseline: str | None = None,
+    published: Published | None = None,
+    command: str | None = None,
+) -> SuitePage:
+    """A suite's page from its records, which should carry their pictures; records of other suites are passed over."""
+    own = [record for record in records if suite.owns(record.cell.problem)]
+    metrics = tuple(dict.fromkeys((*suite.metrics, *PARTS.values(), COST)))
+    overall = make_board(own, suite, baseline=baseline, metrics=metrics)
+    axes = tuple(axis for axis in SLICES if axis in suite.axes)
+    return SuitePage(
+        suite=suite,
+        overall=overall,
+        sliced=make_board(own, suite, baseline=baseline, by=axes) if "train" in axes else None,
+        provenance=summarise(own),
+        pictures=galleries(own, overall.agents),
+        published=published,
+        command=command or f"calibrant run {suite.name}",
+    )
+
+
+def summarise(records: Sequence[Record]) -> Provenance:
+    """Count the cells and collect every value of every provenance entry."""
+    facts: dict[str, dict[str, None]] = {}
+    for provenance in {id(record.provenance): record.provenance for record in records}.values():
+        for name, value in _entries(provenance):
+            facts.setdefault(name, {})[value] = None
+    reasons = Counter((record.cell.agent, record.reason) for record in records if record.reason is not None)
+    return Provenance(
+        cells=len(records),
+        failed=sum(record.failed for record in records),
+        environments=len({(record.cell.problem, record.cell.seed) for record in records}),
+        newest=max((time for name in DATES for time in facts.get(name, ())), default=None),
+        facts={name: tuple(sorted(values)) for name, values in sorted(facts.items()) if name not in DATES},
+        failures=tuple((agent, count, reason) for (agent, reason), count in reasons.most_common()),
+    )
+
+
+def sentences(page: SuitePage) -> list[str]:
+    """The page in plain words: what was asked, who leads, and what is missing."""
+    board, provenance = page.overall, page.provenance
+    said = [
+        f"{_count(len(board.agents), 'agent')} on {_count(provenance.environments, 'environment')}"
+        f"{_design(page.sliced, provenance.environments)}."
+    ]
+    said += [
+        _leaders(board, metric, what)
+        for metric, what in ((JOINT, "joint predictions"), ("kl_tau1", "single predictions"))
+        if _leading_tier(board, metric)
+    ]
+    if provenance.failed:
+        said.append(
+            f"{provenance.failed} of {_count(provenance.cells, 'cell')} failed and "
+            f"{'is' if provenance.failed == 1 else 'are'} part of no mean."
+        )
+    return said
+
+
+def join(names: Sequence[str]) -> str:
+    """Names in a sentence.
+
+    >>> join(["a"]), join(["a", "b"]), join(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _leaders(board: Board, metric: str, what: str) -> str:
+    tier = _leading_tier(board, metric)
+    rows = {row.agent: row for row in board.rows if row.metric == metric}
+    names = join([short_name(agent) for agent in tier])
+    about = f"For {what} ({label(metric)})"
+    if len(tier) > 1:
+        return f"{about}, the data does not tell {names} apart: they form the leading tier."
+    if not [agent for agent in rows if agent not in tier and base_name(agent) not in PRIVILEGED]:
+        return f"{about}, {names} has a loss of {number(rows[tier[0]].mean)} nats."
+    return f"{about}, {names} leads{_ratio(rows[tier[0]], board.baseline)}."
+
+
+def _ratio(row: Row, baseline: str | None) -> str:
+    if row.ratio is None or baseline is None or row.agent == baseline:
+        return f" with a loss of {number(row.mean)} nats"
+    limits = (
+        f" (95\N{NO-BREAK SPACE}% interval {number(row.ratio.low)} to {number(row.ratio.high)})"
+        if row.ratio.low < 1e9
+        else ""
+    )
+    return f": its loss is {number(row.ratio.mean)} times that of {short_name(baseline)}{limits}"
+
+
+def _leading_tier(board: Board, metric: str) -> list[str]:
+    """The best agents, those aside that are told the truth."""
+    tiers = [[agent for agent in tier if base_name(agent) not in PRIVILEGED] for tier in board.tiers.get(metric, ())]
+    return next((tier for tier in tiers if tier), [])
+
+
+def _design(sliced: Board | None, environments: int) -> str:
+    """How the environments come about: sizes x temperatures x seeds, where that is what they are."""
+    if sliced is None:
+        return ""
+    names = {"train": "training size", "temp": "temperature"}
+    sides = {axis: len({row.slice[axis] for row in sliced.rows}) for axis in sliced.by}
+    settings = 1
+    for side in sides.values():
+        settings *= side
+    seeds, rest = divmod(environments, settings)
+    shown = [_count(side, names.get(axis, axis)) for axis, side in sides.items()]
+    return "" if rest else f": {' × '.join([*shown, _count(seeds, 'seed')])}"
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def _entries(provenance: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in provenance.items():
+        if isinstance(value, Mapping):
+            yield from _entries(value, f"{prefix}{name} ")
+        elif value is not None:
+            yield f"{prefix}{name}", ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

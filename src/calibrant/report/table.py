@@ -1,0 +1,278 @@
+"""A board in writing: a table for people, LaTeX for papers; JSON, CSV and Parquet for machines.
+
+The two tables show an estimate to the digits that its interval supports, and say below what the marks mean. The three
+data formats carry every number in full. Rich and PyArrow are imported where they are used.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from calibrant import registry
+from calibrant.report.board import Board, Row, better
+from calibrant.report.wording import heading, quantity
+from calibrant.types import CalibrantError
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+
+WIDTH = 120
+
+
+def render(board: Board, format: str = "table", *, width: int = WIDTH) -> str | bytes:
+    """The board as `table`, `json`, `csv`, `latex` (text) or `parquet` (bytes)."""
+    writers: dict[str, Callable[[], str | bytes]] = {
+        "table": lambda: _text(console_table(board, width), width),
+        "json": lambda: json.dumps(board.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
+        "csv": lambda: _csv(board),
+        "latex": lambda: _latex(board),
+        "parquet": lambda: _parquet(board),
+    }
+    if format not in writers:
+        near = registry.nearest(format, writers)
+        raise CalibrantError(f"'{format}' is no format of a board{near}; there are {', '.join(writers)}")
+    return writers[format]()
+
+
+def console_table(board: Board, width: int = WIDTH) -> Group:
+    """For a Rich console: agents down, metrics across, in several blocks where the width does not hold them all."""
+    from rich.console import Group
+    from rich.text import Text
+
+    page = _page(board)
+    title = Text(board.suite, style="bold")
+    notes = [Text(note, style="dim") for note in page.notes]
+    blocks, gap = _layout(page, board.metrics, width)
+    tables = [part for metrics in blocks for part in (_block(page, metrics, gap), Text())]
+    return Group(title, *tables, *notes)
+
+
+# --- what a table shows ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One agent in one slice."""
+
+    agent: str
+    tier: str
+    n: str
+    failed: str
+    cells: Mapping[str, str]
+    verdicts: Mapping[str, str]  # "better" or "worse" than the baseline where that is significant, else ""
+
+
+@dataclass(frozen=True)
+class _Page:
+    """A board ready to be typeset. Columns that would say the same in every line are left to the notes."""
+
+    sections: tuple[tuple[str, tuple[_Line, ...]], ...]
+    counts: tuple[str, ...]  # which of n and failed are shown
+    notes: tuple[str, ...]
+
+    @property
+    def lines(self) -> list[_Line]:
+        return [line for _, lines in self.sections for line in lines]
+
+
+def _page(board: Board) -> _Page:
+    sections: dict[str, dict[str, dict[str, Row]]] = {}
+    for row in board.rows:
+        title = ", ".join(f"{name}={registry.show(value)}" for name, value in row.slice.items())
+        sections.setdefault(title, {}).setdefault(row.agent, {})[row.metric] = row
+    counts = {
+        "n": len({row.n for row in board.rows}) > 1,
+        "failed": any(row.failed for row in board.rows),
+    }
+    return _Page(
+        sections=tuple(
+            (title, tuple(_line(agent, rows, board.leading) for agent, rows in agents.items()))
+            for title, agents in sections.items()
+        ),
+        counts=tuple(name for name, shown in counts.items() if shown),
+        notes=tuple(_notes(board, counts)),
+    )
+
+
+def _line(agent: str, rows: Mapping[str, Row], leading: str) -> _Line:
+    seen = sorted({row.n for row in rows.values()})
+    return _Line(
+        agent=agent,
+        tier=str(rows[leading].tier or "–"),
+        n=f"{seen[0]}–{seen[-1]}" if len(seen) > 1 else str(seen[0]),
+        failed=str(max(row.failed for row in rows.values())),
+        cells={metric: quantity(row.mean, row.low, row.high) for metric, row in rows.items()},
+        verdicts={metric: _verdict(row) for metric, row in rows.items()},
+    )
+
+
+def _verdict(row: Row) -> str:
+    if row.difference is None or not row.difference.excludes(0):
+        return ""
+    return "better" if (row.difference.mean < 0) == (better(row.metric) == "lower") else "worse"
+
+
+def _notes(board: Board, counts: Mapping[str, bool]) -> Iterator[str]:
+    over = "n" if counts["n"] else f"{board.rows[0].n}"
+    each = " in each section" if board.by else ""
+    star = f"; * differs from {board.baseline} (paired, 5 %, each comparison by itself)" if board.baseline else ""
+    yield f"95 % intervals over {over} environments{each}, stratified by setting{star}."
+    yield f"Agents of one tier are not told apart from its best by {board.leading} (5 % over all pairs together)."
+    yield "Failed cells are counted and never averaged." if counts["failed"] else "No cell failed."
+    biased = [row for row in board.rows if abs(row.mc_bias) > (row.high - row.low) / 20]
+    if biased:
+        worst = {(row.agent, row.metric): row.mc_bias for row in sorted(biased, key=lambda row: abs(row.mc_bias))}
+        named = ", ".join(f"{agent} {metric} {worst[agent, metric]:+.2g}" for agent, metric in [*worst][:-4:-1])
+        more = f" and {len(worst) - 3} more" if len(worst) > 3 else ""
+        yield f"Estimated Monte-Carlo bias above a tenth of the half-width, not taken off: {named}{more}."
+
+
+# --- people: console and LaTeX ----------------------------------------------------------------------
+
+
+def _layout(page: _Page, metrics: Sequence[str], width: int) -> tuple[list[list[str]], int]:
+    """Metrics in as few blocks as fit, and the gap between columns: 2, or 1 where that saves a block."""
+    wide, tight = (_blocks(page, metrics, width, gap) for gap in (2, 1))
+    return (tight, 1) if len(tight) < len(wide) else (wide, 2)
+
+
+def _blocks(page: _Page, metrics: Sequence[str], width: int, gap: int) -> list[list[str]]:
+    """Split the metrics so that each block fits; agents' names may be folded, numbers may not."""
+    names = [name for title, lines in page.sections for name in (title, *(line.agent for line in lines))]
+    counts = [max(len(count), *(len(getattr(line, count)) for line in page.lines)) for count in page.counts]
+    start = width - min(max(map(len, names)), 12) - sum(gap + column for column in [len("tier"), *counts])
+    blocks: list[list[str]] = []
+    room = 0
+    for metric in metrics:
+        cells = [len(line.cells.get(metric, "")) + 1 for line in page.lines]
+        need = gap + max(*cells, *map(len, _wrapped(metric).split("\n")))
+        if not blocks or need > room:
+            blocks.append([])
+            room = start
+        blocks[-1].append(metric)
+        room -= need
+    return blocks
+
+
+def _block(page: _Page, metrics: Sequence[str], gap: int) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    colours = {"better": "green", "worse": "red", "": ""}
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0))
+    table.add_column("tier", justify="right", no_wrap=True)
+    table.add_column("agent", overflow="fold")
+    for metric in metrics:
+        table.add_column(Text(_wrapped(metric), justify="right"), justify="right", no_wrap=True)
+    for count in page.counts:
+        table.add_column(count, justify="right", no_wrap=True)
+    for title, lines in page.sections:
+        if title:
+            table.add_section()
+            table.add_row("", Text(title, style="bold"))
+        for line in lines:
+            cells = []
+            for metric in metrics:
+                verdict = line.verdicts.get(metric, "")
+                cells.append(Text(line.cells.get(metric, "") + ("*" if verdict else " "), style=colours[verdict]))
+            table.add_row(line.tier, Text(line.agent), *cells, *(getattr(line, count) for count in page.counts))
+    return table
+
+
+def _wrapped(metric: str) -> str:
+    name, _, arrow = heading(metric).rpartition(" ")
+    return "\n".join(textwrap.wrap(f"{name}\N{NO-BREAK SPACE}{arrow}", 11, break_long_words=False))
+
+
+def _text(page: Group, width: int) -> str:
+    from rich.console import Console
+
+    buffer = io.StringIO()
+    Console(file=buffer, width=width, color_system=None, force_terminal=False, highlight=False).print(page)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
+
+
+def _latex(board: Board) -> str:
+    r"""A booktabs `tabular`; the notes stand below it as comments for the caption."""
+    page = _page(board)
+    heads = ["tier", "agent", *map(heading, board.metrics), *page.counts]
+    body = [r"\begin{tabular}{rl" + "r" * (len(heads) - 2) + "}", r"\toprule", _tex_row(map(_escape, heads))]
+    for title, lines in page.sections:
+        body.append(r"\midrule")
+        if title:
+            body.append(rf"\multicolumn{{{len(heads)}}}{{l}}{{\textit{{{_escape(title)}}}}} \\")
+        for line in lines:
+            cells = [_tex_cell(line, metric) for metric in board.metrics]
+            counts = [_escape(getattr(line, count)) for count in page.counts]
+            body.append(_tex_row([_escape(line.tier), _escape(line.agent), *cells, *counts]))
+    return "\n".join([*body, r"\bottomrule", r"\end{tabular}", *(f"% {note}" for note in page.notes)]) + "\n"
+
+
+def _tex_row(cells: Iterable[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _tex_cell(line: _Line, metric: str) -> str:
+    number = re.sub(r"e([+-]\d+)", r" \\times 10^{\1}", line.cells.get(metric, "")).replace("±", r" \pm ")
+    star = "^{*}" if line.verdicts.get(metric) else ""
+    return f"${number}{star}$" if any(map(str.isdigit, number)) else _escape(number)
+
+
+def _escape(text: str) -> str:
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "+": "{+}", "–": "--"}
+    special |= {"τ": r"$\tau$", "↓": r"$\downarrow$", "↑": r"$\uparrow$"} | {sign: "\\" + sign for sign in "_&%$#{}"}
+    return "".join(special.get(letter, letter) for letter in text)
+
+
+# --- machines: CSV and Parquet ----------------------------------------------------------------------
+
+
+def _long(board: Board) -> list[dict[str, Any]]:
+    """One flat row per agent, metric and slice; what is not a number is None."""
+    flat = []
+    for row in board.to_json()["rows"]:
+        where = {f"slice_{name}": value for name, value in row.pop("slice").items()}
+        paired = {name: row.pop(name) or {} for name in ("difference", "ratio")}
+        parts = {
+            f"{name}_{key}": pair.get(key) for name, pair in paired.items() for key in ("mean", "low", "high", "n")
+        }
+        flat.append({"agent": row.pop("agent"), "metric": row.pop("metric")} | where | row | parts)
+    return [{"suite": board.suite, "baseline": board.baseline} | row for row in flat]
+
+
+def _csv(board: Board) -> str:
+    rows, buffer = _long(board), io.StringIO()
+    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return buffer.getvalue()
+
+
+def _parquet(board: Board) -> bytes:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise CalibrantError("Parquet needs PyArrow: `pip install 'calibrant[parquet]'` brings it") from error
+    rows = _long(board)
+    texts, whole = ("suite", "baseline", "agent", "metric", "better"), ("n", "failed", "tier")
+
+    def column(name: str) -> Any:  # types by name, so that a column without any value keeps its type
+        if name.startswith("slice_"):
+            return pyarrow.array([row[name] for row in rows])
+        integer = name in whole or name.endswith("_n")
+        kind = pyarrow.string() if name in texts else pyarrow.int64() if integer else pyarrow.float64()
+        return pyarrow.array([row[name] for row in rows], type=kind)
+
+    sink = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table({name: column(name) for name in rows[0]}), sink)
+    return sink.getvalue()

@@ -1,0 +1,256 @@
+"""From a suite's page to what the template prints: every number a string, every agent with its colour and shape."""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from calibrant import registry
+from calibrant.report.board import COSTS, Board, Row, better
+from calibrant.report.charts import JOINT, cost_charts, curve_charts, loss_charts, losses, numbers, parts_charts
+from calibrant.report.page import Published, SuitePage, sentences
+from calibrant.report.pictures import Gallery
+from calibrant.report.style import CONTROLS, SHAPES, base_name, colours, label, number, shapes, short_name
+
+DOT_COLOURS = ("#0a2f57", "#e8590c")  # training points of class 0 and of class 1
+AXES = {"train": ("{} training point", "{} training points"), "temp": ("temperature {}", "temperature {}")}
+SHOWN_VALUES = 6
+
+View = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Look:
+    """An agent as the page shows it."""
+
+    spec: str
+    name: str
+    colour: str
+    shape: str
+    control: bool
+
+
+def page_views(pages: Sequence[SuitePage]) -> list[View]:
+    """One view per page, with ids that are unique in the document."""
+    slugs = [re.sub(r"[^a-z0-9]+", "-", page.suite.name.lower()).strip("-") or "suite" for page in pages]
+    return [
+        page_view(page, slug if slugs.count(slug) == 1 else f"{slug}-{place}")
+        for place, (page, slug) in enumerate(zip(pages, slugs, strict=True), start=1)
+    ]
+
+
+def page_view(page: SuitePage, identity: str) -> View:
+    board, provenance = page.overall, page.provenance
+    looks = _looks({*board.agents, *(strip.agent for gallery in page.pictures for strip in gallery.strips)})
+    drawn = {
+        "losses": loss_charts(board),
+        "curves": curve_charts(page.sliced) if page.sliced else [],
+        "parts": parts_charts(board),
+        "costs": cost_charts(board),
+    }
+    every = [chart for group in drawn.values() for chart in group]
+    view: View = drawn | {
+        "id": identity,
+        "title": page.suite.title,
+        "summary": sentences(page),
+        "tiles": _tiles(page),
+        "baseline": board.baseline,
+        "agents": [looks[agent] for agent in board.agents],
+        "columns": _columns(page),
+        "table": _table(page, looks),
+        "failed": provenance.failed,
+        "failures": provenance.failures,
+        "has_charts": bool(every),
+        "specs": {chart.name: chart.spec | {"description": chart.alt} for chart in every},
+        "curve_metrics": _curve_metrics(page.sliced),
+        "galleries": _galleries(page, identity, looks),
+        "published": _published(page.published, board) if page.published else None,
+        "command": page.command,
+        "provenance": [(name, _listed(values)) for name, values in provenance.facts.items()],
+    }
+    return view | {"contents": _contents(view)}
+
+
+def _looks(agents: Iterable[str]) -> dict[str, Look]:
+    names = sorted(agents)
+    paint, form = colours(names), shapes(names)
+    return {
+        agent: Look(agent, short_name(agent), paint[agent], SHAPES[form[agent]], base_name(agent) in CONTROLS)
+        for agent in names
+    }
+
+
+# --- the header and the table -------------------------------------------------------------------
+
+
+def _tiles(page: SuitePage) -> list[tuple[str, str, bool]]:
+    """Name, value, and whether it calls for attention."""
+    facts = page.provenance
+    tiles = [
+        ("Environments", str(facts.environments), False),
+        ("Agents", str(len(page.overall.agents)), False),
+        ("Cells", str(facts.cells), False),
+        ("Failed cells", str(facts.failed), facts.failed > 0),
+    ]
+    tiles += [("Newest record", _date(facts.newest), False)] if facts.newest else []
+    return tiles
+
+
+def _columns(page: SuitePage) -> list[View]:
+    """The suite's metrics that hold any number."""
+    return [
+        {"metric": metric, "label": label(metric), "better": better(metric)}
+        for metric in page.suite.metrics
+        if numbers(page.overall, metric)
+    ]
+
+
+def _table(page: SuitePage, looks: Mapping[str, Look]) -> list[View]:
+    rows = {(row.agent, row.metric): row for row in page.overall.rows}
+    columns = [column["metric"] for column in _columns(page)]
+    decimals = {metric: _decimals([row.mean for row in numbers(page.overall, metric)]) for metric in columns}
+    return [
+        {
+            "agent": looks[agent],
+            "cells": [_cell(rows.get((agent, metric)), decimals[metric], page.overall.baseline) for metric in columns],
+            "n": max(row.n for row in page.overall.rows if row.agent == agent),
+            "failed": max(row.failed for row in page.overall.rows if row.agent == agent),
+        }
+        for agent in page.overall.agents
+    ]
+
+
+def _cell(row: Row | None, decimals: int | None, baseline: str | None) -> View | None:
+    if row is None or not math.isfinite(row.mean):
+        return None
+    limits = [_fixed(value, decimals) for value in (row.low, row.high) if math.isfinite(value)]
+    error = f"{number(row.mc_bias, 2)} ± {number(row.mc_se, 2)}"
+    return {
+        "mean": _fixed(row.mean, decimals),
+        "sort": repr(row.mean),
+        "interval": f"[{', '.join(limits)}]" if len(limits) == 2 else "no interval",
+        "tier": None if row.metric in COSTS else row.tier,
+        "mark": None if row.metric in COSTS or row.agent == baseline else _mark(row),
+        "bias": f"estimated Monte-Carlo bias {error}" if row.mc_bias or row.mc_se else "",
+    }
+
+
+def _mark(row: Row) -> str | None:
+    if row.difference is None or not row.difference.excludes(0):
+        return None
+    return "better" if (row.difference.mean < 0) == (better(row.metric) == "lower") else "worse"
+
+
+def _decimals(values: Sequence[float]) -> int | None:
+    """One number of decimals per column, so that its digits line up; None for a column that spans magnitudes."""
+    sizes = [abs(value) for value in values if value]
+    if sizes and max(sizes) > 1000 * min(sizes):
+        return None
+    return min(4, max(0, 2 - math.floor(math.log10(statistics.median(sizes))))) if sizes else 2
+
+
+def _fixed(value: float, decimals: int | None) -> str:
+    if decimals is None:
+        return number(value)
+    text = f"{value:,.{decimals}f}".replace(",", "\N{NARROW NO-BREAK SPACE}").replace("-", "−")
+    return text if value == 0 or abs(value) >= 0.5 * 10**-decimals else number(value, 2)
+
+
+# --- figures ------------------------------------------------------------------------------------
+
+
+def _curve_metrics(board: Board | None) -> list[tuple[str, str, bool]]:
+    metrics = losses(board) if board else []
+    chosen = JOINT if JOINT in metrics else next(iter(metrics), None)
+    return [(metric, label(metric), metric == chosen) for metric in metrics]
+
+
+def _galleries(page: SuitePage, identity: str, looks: Mapping[str, Look]) -> list[View]:
+    """Ordered by setting; the one in the middle is shown first, being neither trivial nor hopeless."""
+    settings = [(_setting(gallery.problem, page.suite.axes), gallery) for gallery in page.pictures]
+    placed = sorted(settings, key=lambda pair: (pair[0], pair[1].problem))
+    return [
+        {
+            "id": f"{identity}-gallery-{place}",
+            "chosen": place == len(placed) // 2,
+            "label": ", ".join(_axis_words(axis, value) for axis, value in zip(page.suite.axes, values, strict=True))
+            or gallery.problem,
+            "seed": gallery.seed,
+            "truth": gallery.truth,
+            "dots": list(zip(gallery.points, DOT_COLOURS, strict=True)),
+            "dot": _dot_size(gallery),
+            "worlds": max(len(strip.worlds) for strip in gallery.strips),
+            "strips": [
+                {"agent": looks[strip.agent], "mean": strip.mean, "worlds": strip.worlds} for strip in gallery.strips
+            ],
+        }
+        for place, (values, gallery) in enumerate(placed)
+    ]
+
+
+def _setting(problem: str, axes: Sequence[str]) -> tuple[Any, ...]:
+    built = registry.resolve("problems", problem)
+    return tuple(getattr(built, axis) for axis in axes)
+
+
+def _axis_words(axis: str, value: Any) -> str:
+    one, many = AXES.get(axis, (f"{axis} {{}}",) * 2)
+    return (one if value == 1 else many).format(registry.show(value))
+
+
+def _dot_size(gallery: Gallery) -> float:
+    """Smaller dots for more points, in hundredths of a map's side."""
+    return round(min(4.5, max(1.2, 12 / math.sqrt(max(gallery.train, 1)))), 1)
+
+
+# --- words and tables ---------------------------------------------------------------------------
+
+
+def _published(table: Published, board: Board) -> View:
+    ours = {(row.agent, row.metric): row for row in board.rows if math.isfinite(row.mean)}
+    rows = [
+        (
+            short_name(agent),
+            label(metric),
+            number(value),
+            number(found.mean),
+            f"[{number(found.low)}, {number(found.high)}]",
+        )
+        for agent, values in table.values.items()
+        for metric, value in values.items()
+        if (found := ours.get((agent, metric)))
+    ]
+    return {"title": table.title, "source": table.source, "rows": rows}
+
+
+def _contents(view: View) -> list[tuple[str, str]]:
+    parts = [
+        ("board", "Board", "table"),
+        ("losses", "Losses", "losses"),
+        ("curves", "Training size", "curves"),
+        ("parts", "Parts", "parts"),
+        ("pictures", "Pictures", "galleries"),
+        ("cost", "Cost", "costs"),
+        ("published", "Published", "published"),
+        ("provenance", "Provenance", "id"),
+    ]
+    return [(anchor, text) for anchor, text, needed in parts if view[needed]]
+
+
+def _listed(values: Sequence[str]) -> str:
+    shown = ", ".join(values[:SHOWN_VALUES])
+    return shown + (f" and {len(values) - SHOWN_VALUES} more" if len(values) > SHOWN_VALUES else "")
+
+
+def _date(text: str) -> str:
+    """A time as people write it; what is no ISO time stays as it is."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return f"{time.astimezone(UTC):%-d %B %Y, %H:%M} UTC" if time.tzinfo else f"{time:%-d %B %Y, %H:%M}"

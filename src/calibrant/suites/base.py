@@ -1,0 +1,41 @@
+"""A suite: problems that belong together, presets, and the metrics asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from calibrant import registry
+from calibrant.types import CalibrantError
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A size of a suite: canonical problem specs, default agents, and how many seeds of each problem."""
+
+    problems: tuple[str, ...]
+    agents: tuple[str, ...]
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A named set of problems. A record belongs to the suite when its problem stands in any preset."""
+
+    name: str
+    title: str
+    presets: Mapping[str, Preset]
+    metrics: tuple[str, ...]  # the board's columns, in order
+    baseline: str  # the agent that others are compared with unless the user says otherwise
+    axes: tuple[str, ...]  # the spec fields that vary: what `--by` and `--where` take
+
+    def owns(self, problem: str) -> bool:
+        return any(problem in preset.problems for preset in self.presets.values())
+
+    def preset(self, name: str) -> Preset:
+        if name not in self.presets:
+            raise CalibrantError(
+                f"suite '{self.name}' has no preset '{name}'{registry.nearest(name, self.presets)}; "
+                f"it has {', '.join(self.presets)}"
+            )
+        return self.presets[name]
