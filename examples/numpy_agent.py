@@ -24,7 +24,7 @@ class Agent:
     """Laplace approximation around the most probable weights. The fields are what a spec can set."""
 
     features: int = 50  # random ReLU features of the inputs
-    scale: float = 1.0  # prior standard deviation of a weight, times the temperature
+    scale: float = 0.5  # prior standard deviation of a weight, times the temperature
     steps: int = 30  # Newton steps
 
     def fit(self, seed: int, train: Data, facts: Facts) -> Callable[[Array, int], Array]:

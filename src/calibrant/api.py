@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibrant import registry
-from calibrant.engine.plan import make_cell, make_plan
-from calibrant.engine.run import Progress, run_plan
+from calibrant.engine.plan import defined, make_plan, metrics_defined
 from calibrant.engine.store import SqlStore, open_store
 from calibrant.suites.base import Suite
 from calibrant.types import CalibrantError, Record
 
 if TYPE_CHECKING:
+    from calibrant.engine.run import Progress
     from calibrant.report.board import Board
 
 DEFAULT_STORE = "sqlite:///calibrant.db"
@@ -37,6 +37,8 @@ def evaluate(
 
     An agent is a spec (`"ensemble+?size=30"`, `"my_agent.py:Agent"`), one of our agent objects, or an importable class.
     """
+    from calibrant.engine.run import run_plan
+
     chosen = _suite(suite)
     agents = [agent_spec(one) for one in agent] if isinstance(agent, list | tuple) else [agent_spec(agent)]
     cells = make_plan(chosen, preset, agents, seeds, where)
@@ -70,14 +72,14 @@ class Results:
         from calibrant.report.board import make_board
 
         wanted = None if metrics is None else tuple(metrics)
-        records = list(self.records(suite, agents=agents))
+        records = self.records(suite, agents=agents)
         if not records:
             raise CalibrantError(
                 f"store {self.store.name} has no records of suite '{suite}'; `calibrant run {suite}` makes them"
             )
         return make_board(records, _suite(suite), baseline=baseline, by=tuple(by), metrics=wanted)
 
-    def records(self, suite: str, *, agents: Sequence[str] | None = None, pictures: bool = False) -> Iterator[Record]:
+    def records(self, suite: str, *, agents: Sequence[str] | None = None, pictures: bool = False) -> list[Record]:
         """The suite's records, without those of older definitions of a problem, an agent or a metric."""
         problems = {problem for preset in _suite(suite).presets.values() for problem in preset.problems}
         names = None if agents is None else [registry.canonical("agents", agent) for agent in agents]
@@ -96,7 +98,7 @@ class Results:
         names = list(suites) or self.suites()
         pages = []
         for name in names:
-            records = list(self.records(name, pictures=True))
+            records = self.records(name, pictures=True)
             if records:
                 pages.append(suite_page(records, _suite(name), baseline=baseline))
         if not pages:
@@ -107,19 +109,40 @@ class Results:
         return Path(path)
 
 
-def current(records: Iterable[Record]) -> Iterator[Record]:
-    """Leave out records whose id no longer is what their problem, agent and seed mean today.
+def current(records: Iterable[Record]) -> list[Record]:
+    """Leave out records made under an older definition of their problem, of the metrics, or of their agent.
 
-    An agent that cannot be built here any more, such as an earlier version of a file, is kept under the name it had.
+    An agent of which the store knows one definition only is taken as it is, and need not be importable here; of several,
+    only today's counts, because numbers of different methods must not be averaged under one name.
     """
-    for record in records:
-        cell = record.cell
-        try:
-            meant = make_cell(cell.problem, cell.agent, cell.seed).id
-        except CalibrantError:
-            meant = cell.id
-        if meant == cell.id:
-            yield record
+    kept = [record for record in records if _meant_today(record)]
+    meanings: dict[str, set[str]] = {}
+    for record in kept:
+        meanings.setdefault(record.cell.agent, set()).add(_defined(record, "agent"))
+    today = {agent: _agent_today(agent) for agent, several in meanings.items() if len(several) > 1}
+    return [
+        record
+        for record in kept
+        if today.get(record.cell.agent, _defined(record, "agent")) == _defined(record, "agent")
+    ]
+
+
+def _meant_today(record: Record) -> bool:
+    problem = defined("problems", record.cell.problem)
+    return _defined(record, "problem") == problem and _defined(record, "metrics") == metrics_defined()
+
+
+def _agent_today(agent: str) -> str:
+    try:
+        return defined("agents", agent)
+    except CalibrantError as error:
+        raise CalibrantError(
+            f"the store has several definitions of agent '{agent}', and today's is unknown: {error}"
+        ) from error
+
+
+def _defined(record: Record, what: str) -> str:
+    return str(record.provenance.get("defined", {}).get(what))
 
 
 def agent_spec(agent: Any) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from collections.abc import Collection, Hashable, Iterable, Iterator
+from typing import Protocol, runtime_checkable
 
-from calibrant.types import Array, Cell, Data, Facts, Instance, Key, Record, Scores
+from calibrant.types import Array, Cell, Data, Facts, Instance, Key, Record
 
 
 @runtime_checkable
@@ -44,19 +44,15 @@ class Problem(Protocol):
     def shape(self) -> Hashable: ...  # problems of one shape share a compiled program
 
 
-class Metric(Protocol):
-    """A score with a name, a version and a direction. `reading` holds answers, question and truth."""
-
-    name: ClassVar[str]
-    version: ClassVar[int]
-    better: ClassVar[Literal["lower", "higher"]]
-
-    def __call__(self, reading: object) -> Scores: ...
-
-
 class Store(Protocol):
     """Where records live. Appending is atomic and idempotent."""
 
     def done(self, cells: Iterable[Cell]) -> set[str]: ...
     def append(self, record: Record) -> None: ...
-    def records(self, **where: str) -> Iterator[Record]: ...
+    def records(
+        self,
+        problems: Collection[str] | None = None,
+        agents: Collection[str] | None = None,
+        items: bool = False,
+        pictures: bool = False,
+    ) -> Iterator[Record]: ...

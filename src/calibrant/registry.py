@@ -14,10 +14,11 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable
+import typing
+from collections.abc import Callable, Hashable
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from calibrant.types import CalibrantError
 
@@ -74,9 +75,10 @@ def canonical(kind: str, spec: str) -> str:
     name = name.strip()
     target = load(kind, name)
     if ":" in name:
-        name = f"{name.partition('@')[0]}@{source_digest(name)}"
+        path, _, attribute = _split_reference(name)
+        name = f"{path}:{attribute}@{source_digest(name)}"
     values = parse_query(spec, query)
-    if not dataclasses.is_dataclass(target):
+    if not _has_fields(target):
         return name + _join(values)
     return name + _join(changed(build(target, values, spec)))
 
@@ -107,29 +109,42 @@ def parse_query(spec: str, query: str) -> dict[str, str]:
 
 def build(target: Any, values: dict[str, str], spec: str) -> Any:
     """Call a factory with checked parameters; dataclasses are validated against their annotations."""
-    if not dataclasses.is_dataclass(target):
-        try:
-            return target(**values) if callable(target) and (values or isinstance(target, type)) else target
-        except TypeError as error:
-            raise CalibrantError(f"'{spec}' could not be built: {error}") from error
+    if not _has_fields(target):
+        if values and not callable(target):
+            raise CalibrantError(f"'{spec}' names an object that is already built; it takes no parameters")
+        return _made(target, values, spec) if values or isinstance(target, type) else target
     known = [field.name for field in dataclasses.fields(target)]
     for name in values:
         if name not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
             raise CalibrantError(f"unknown parameter '{name}' in '{spec}'{nearest(name, known)}; {takes}")
-    return _validated(target)({key: _split(target, key, value) for key, value in values.items()}, spec)
+    return _validated(cast(Hashable, target))({key: _split(target, key, value) for key, value in values.items()}, spec)
+
+
+def _has_fields(target: Any) -> bool:
+    """A dataclass, whose parameters can be checked and printed; not an object made of one."""
+    return isinstance(target, type) and dataclasses.is_dataclass(target)
+
+
+def _made(target: Any, values: dict[str, Any], spec: str) -> Any:
+    try:
+        return target(**values)
+    except (TypeError, ValueError) as error:
+        raise CalibrantError(f"'{spec}' could not be built: {error}") from error
 
 
 @functools.cache
 def _validated(target: Any) -> Callable[[dict[str, Any], str], Any]:
-    from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
+    """Checks words against a dataclass's annotations by a model beside it.
 
-    # A model beside the dataclass: JAX rebuilds agents from traced numbers, so the class itself must not validate.
-    import typing
+    The class itself must not validate: JAX rebuilds agents from traced numbers.
+    """
+    from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
 
     hints = typing.get_type_hints(target, include_extras=True)
     rules: dict[str, Any] = {field.name: (hints[field.name], None) for field in dataclasses.fields(target)}
-    model = create_model("Spec", __config__=ConfigDict(extra="forbid", allow_inf_nan=False), **rules)
+    config = ConfigDict(extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
+    model = create_model("Spec", __config__=config, **rules)
     adapter = TypeAdapter(model)
 
     def make(values: dict[str, Any], spec: str) -> Any:
@@ -140,15 +155,16 @@ def _validated(target: Any) -> Callable[[dict[str, Any], str], Any]:
             wrong = ".".join(str(part) for part in first["loc"][:1])
             what = str(first["msg"]).replace("Input should", "it should")
             raise CalibrantError(f"{wrong}={show(values[wrong])} in '{spec}': {what}") from None
-        return target(**{name: getattr(checked, name) for name in values})
+        return _made(target, {name: getattr(checked, name) for name in values}, spec)
 
     return make
 
 
 def _split(target: Any, key: str, value: str) -> Any:
     """`hidden=50x50` is a tuple; everything else stays a word until its annotation reads it."""
-    default = next(field.default for field in dataclasses.fields(target) if field.name == key)
-    return value.split("x") if isinstance(default, tuple) else value
+    hint = typing.get_type_hints(target)[key]
+    kinds = {typing.get_origin(kind) or kind for kind in (hint, *typing.get_args(hint))}
+    return value.split("x") if kinds & {tuple, list} else value
 
 
 def changed(built: Any) -> dict[str, str]:
@@ -156,8 +172,12 @@ def changed(built: Any) -> dict[str, str]:
     return {
         field.name: show(getattr(built, field.name))
         for field in dataclasses.fields(built)
-        if getattr(built, field.name) != field.default
+        if getattr(built, field.name) != _default(field)
     }
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 
 def show(value: Any) -> str:
@@ -212,7 +232,7 @@ def _split_reference(name: str) -> tuple[str, str, str]:
 def _import_module(name: str) -> Any:
     try:
         return importlib.import_module(name)
-    except ImportError as error:
+    except Exception as error:
         raise CalibrantError(f"module '{name}' cannot be imported: {error}") from error
 
 

@@ -30,9 +30,10 @@ def child(*path: object) -> int:
 def jax_key(*path: object) -> Any:
     """A JAX threefry key for a path."""
     import jax
+    import jax.numpy as jnp
 
     seed = child(*path)
-    words = np.array([(seed >> 32) & 0xFFFFFFFF, seed & 0xFFFFFFFF], np.uint32)
+    words = jnp.array([(seed >> 32) & 0xFFFFFFFF, seed & 0xFFFFFFFF], jnp.uint32)
     return jax.random.wrap_key_data(words, impl="threefry2x32")
 
 

@@ -91,8 +91,8 @@ def test_infinite_values_are_refused() -> None:
         interval([1.0, math.inf], ["a", "a"])
 
 
-@given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.integers(0, 5)), min_size=2, max_size=30), st.randoms())
-def test_order_and_absent_environments_change_nothing(draws: list[tuple[float, int]], random: object) -> None:
+@given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.integers(0, 5)), min_size=2, max_size=30))
+def test_order_and_absent_environments_change_nothing(draws: list[tuple[float, int]]) -> None:
     values, strata = (np.array(part, float) for part in zip(*draws, strict=True))
     found = interval(values, strata)
     shuffled = np.random.default_rng(len(draws)).permutation(len(draws))
@@ -110,8 +110,8 @@ def test_rows_of_a_batch_do_not_mix() -> None:
     values[random.random(values.shape) < 0.3] = math.nan
     alone = [interval(row, strata) for row in values]
     for together, single in zip(estimates(values, strata).intervals(), alone, strict=True):
-        assert (together.n, together.mean) == (single.n, pytest.approx(single.mean))
-        assert (together.low, together.high) == (pytest.approx(single.low), pytest.approx(single.high))
+        assert together.n == single.n
+        assert (together.mean, together.low, together.high) == pytest.approx((single.mean, single.low, single.high))
 
 
 def test_coverage_with_settings_that_differ_in_mean_and_spread() -> None:
@@ -146,8 +146,8 @@ def test_coverage_with_one_environment_per_setting_errs_on_the_wide_side() -> No
 
 
 def test_coverage_of_skewed_values_falls_short_by_little() -> None:
-    # Exponential values, as skewed as divergences are: the t interval covers about 0.93 with 30 environments.
-    # The bound is 6 standard errors lower: chance < 1e-8.
+    # Exponential values, as skewed as divergences are: the t interval covers 0.926 with 30 environments.
+    # The bound lies 5 standard errors lower: chance < 1e-6.
     random, strata = np.random.default_rng(4), np.repeat(np.arange(6), 5)
     values = (1.0 + strata) * random.exponential(size=(4000, len(strata)))
     assert covered(estimates(values, strata), float((1.0 + strata).mean())) > 0.905

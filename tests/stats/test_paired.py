@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from calibrant.stats.intervals import interval
+from calibrant.stats.intervals import estimates, interval, quantile
 from calibrant.stats.paired import difference, differences, ratio, ratios
 
 ONE = ["one"] * 6
@@ -96,7 +96,6 @@ def test_ratio_and_difference_never_contradict_each_other(draws: list[tuple[floa
 
 def test_coverage_of_both_intervals() -> None:
     # 2000 repetitions: standard error 0.0049; below 0.93 or above 0.97 with chance < 1e-4 at a coverage of 0.95.
-    # With 18 environments whose spread is half the mean the delta method would already be visibly off.
     random, strata = np.random.default_rng(2), np.repeat(np.arange(3), 6)
     shared = np.array([2.0, 4.0, 6.0])[strata] + 1.5 * random.normal(size=(2000, 18))
     agent = 0.7 * shared + random.normal(size=(2000, 18))
@@ -105,6 +104,24 @@ def test_coverage_of_both_intervals() -> None:
     quotients = [ratio(a, b, strata) for a, b in zip(agent, baseline, strict=True)]
     assert 0.93 < np.mean([not gap.excludes(-0.3 * 4) for gap in gaps]) < 0.97
     assert 0.93 < np.mean([not quotient.excludes(0.7) for quotient in quotients]) < 0.97
+
+
+def test_fieller_misses_on_both_sides_where_the_delta_method_misses_on_one() -> None:
+    # A baseline as noisy as its mean. The truth lies above the limits at a rate of 0.026 (Fieller) or 0.044 (delta) and
+    # below them at 0.015 or 0.001. With 2000 repetitions each bound lies 3 standard errors off: chance < 5e-3.
+    random, strata, truth = np.random.default_rng(4), np.repeat(np.arange(3), 6), 0.7
+    shared = 1 + random.normal(size=(2000, 18))
+    agent, baseline = (
+        truth * shared + 0.2 * random.normal(size=(2000, 18)),
+        shared + 0.7 * random.normal(size=(2000, 18)),
+    )
+    fieller = [ratio(a, b, strata) for a, b in zip(agent, baseline, strict=True)]
+    means = np.array([found.mean for found in fieller])[:, None]
+    delta = estimates(agent - means * baseline, strata)
+    half = quantile(delta.df, 0.95) * delta.se / np.abs(baseline.mean(1))
+    assert np.mean(means[:, 0] + half < truth) > 0.03 and np.mean(means[:, 0] - half > truth) < 0.004
+    assert np.mean([found.high < truth for found in fieller]) < 0.037
+    assert np.mean([found.low > truth for found in fieller]) > 0.007
 
 
 def test_batches_agree_with_single_comparisons() -> None:

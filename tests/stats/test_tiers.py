@@ -29,20 +29,20 @@ def test_equal_agents_share_one_tier() -> None:
 
 
 def test_correcting_only_for_the_leader_would_break_that_promise() -> None:
-    """Why all pairs are corrected for: the leader is picked by its noise. Chance < 1e-6."""
+    """Why all pairs are corrected for: the leader is picked by its noise. False alarm: chance < 1e-3."""
     random = np.random.default_rng(1)
     split = 0
-    for _ in range(300):
+    for _ in range(400):
         values = simulated(random, np.zeros(8))
         best = values.mean(1).argmin()
         p = [stats.ttest_rel(values[best], row).pvalue for index, row in enumerate(values) if index != best]
         split += min(p) < 0.05 / 7
-    assert split / 300 > 0.08
+    assert split / 400 > 0.06  # its rate is 0.12, where 0.05 was promised
 
 
 def test_no_false_claim_among_equals_when_others_differ() -> None:
     # Four equal agents beside four clearly worse, equal ones: any claim inside a group is false, 0.05 at most.
-    # 300 boards: more than 28 false ones have chance < 1e-3.
+    # 300 boards: more than 30 false ones have chance < 1e-3.
     random, offsets = np.random.default_rng(2), np.array([0, 0, 0, 0, 3, 3, 3, 3.0])
     groups = [tiers(NAMES, simulated(random, offsets), STRATA) for _ in range(300)]
     right = [[set(tier) for tier in board] == [set("abcd"), set("efgh")] for board in groups]

@@ -22,21 +22,21 @@ class NotFinite(CalibrantError):
     """An answer holds NaN or an infinity."""
 
 
-def check_logits(answer: Any, shape: tuple[int, ...], who: str) -> Array:
-    """The answer as float32, or one sentence that names who gave it and what its shape was.
+def check_logits(answer: Any, shape: tuple[int, ...], what: str) -> Array:
+    """The answer as float32, or one sentence that names it (`what`) and its shape.
 
-    >>> check_logits([[0.0, 1.0]], (1, 3), "world 4")
+    >>> check_logits([[0.0, 1.0]], (1, 3), "the answer of world 4")
     Traceback (most recent call last):
-    calibrant.adapters.answers.Misshapen: world 4 answered with shape [1, 2]; expected [1, 3]
+    calibrant.adapters.answers.Misshapen: the answer of world 4 has shape [1, 2]; expected [1, 3]
     """
-    logits = check_numbers(answer, who)
+    logits = check_numbers(answer, what)
     if logits.shape != shape:
-        raise Misshapen(f"{who} answered with shape {shape_of(logits)}; expected {_brackets(shape)}")
+        raise Misshapen(f"{what} has shape {shape_of(logits)}; expected {_brackets(shape)}")
     with np.errstate(over="ignore"):
         single = logits.astype(np.float32)
     if not np.isfinite(single).all():
-        what = "NaN" if np.isnan(single).any() else "infinite logits (beyond single precision)"
-        raise NotFinite(f"{who} answered with {what} in an array of shape {shape_of(single)}; expected finite logits")
+        held = "NaN" if np.isnan(single).any() else "numbers beyond single precision"
+        raise NotFinite(f"{what}, of shape {shape_of(single)}, holds {held}; expected finite logits")
     return single
 
 
@@ -52,14 +52,14 @@ def check_weights(weights: Any, count: int) -> Array | None:
     return given / given.sum()
 
 
-def check_numbers(answer: Any, who: str) -> Array:
+def check_numbers(answer: Any, what: str) -> Array:
     try:
         array = np.asarray(answer)
     except Exception as error:  # another library's array may refuse for reasons of its own
         kind = type(answer).__name__
-        raise Misshapen(f"{who} answered with an object of type {kind}, not a NumPy array: {error}") from error
+        raise Misshapen(f"{what} should be a NumPy array, not an object of type {kind}: {error}") from error
     if array.dtype.kind not in "fiu":
-        raise Misshapen(f"{who} answered with {array.dtype} of shape {shape_of(array)}; expected real numbers")
+        raise Misshapen(f"{what}, of shape {shape_of(array)}, holds {array.dtype}; expected real numbers")
     return array
 
 

@@ -7,7 +7,8 @@
 * a function that can be called with no arguments and returns one of the above.
 
 `seed` is an integer below 2**32. `train.x` is float32 [rows, inputs] and `train.y` is int64 [rows]: private copies
-without padding. `facts` holds plain Python numbers, and never the true environment.
+without padding. `facts` holds plain Python numbers, and never the true environment. Parameters of a spec such as
+`my_agent.py:Agent?alpha=3` reach a dataclass as its annotations say, and any other class or function as words.
 
 **A belief** is what the agent returns. It is recognised in this order:
 
@@ -119,7 +120,7 @@ class CheckedWorlds:
         given = asked.copy()
         logits = np.empty((self.count, len(asked), self.classes), np.float32)
         for world, answer in enumerate(self.answers(given)):
-            logits[world] = check_logits(answer, logits.shape[1:], f"world {world}")
+            logits[world] = check_logits(answer, logits.shape[1:], f"the answer of world {world}")
         if not np.array_equal(given, asked):
             raise ModifiedInputs("the belief changed its inputs x in place; it should work on a copy (x = x.copy())")
         return logits
@@ -194,7 +195,7 @@ def plain_facts(facts: Facts) -> Facts:
 
 def _finite(function: Callable[[Array], Array], train: Data, facts: Facts) -> FiniteBelief:
     probe = train.x[:1].copy() if len(train.x) else np.zeros((1, facts.inputs), np.float32)
-    answer = check_numbers(function(probe), "worlds(x)")
+    answer = check_numbers(function(probe), "the answer of worlds(x)")
     if answer.ndim != 3 or not len(answer):
         raise Misshapen(
             f"worlds(x) answered one input with shape {shape_of(answer)}; expected [worlds, 1, {facts.classes}] "
@@ -206,9 +207,11 @@ def _finite(function: Callable[[Array], Array], train: Data, facts: Facts) -> Fi
 
 def _enumerated(function: Callable[[Array], Array], count: int) -> Callable[[Array], Array]:
     def answers(x: Array) -> Array:
-        answer = check_numbers(function(x), "the worlds")
+        answer = check_numbers(function(x), "the answer of the worlds")
         if answer.ndim != 3 or len(answer) != count:
-            raise Misshapen(f"the worlds answered with shape {shape_of(answer)}; expected [{count}, {len(x)}, classes]")
+            raise Misshapen(
+                f"the answer of the worlds has shape {shape_of(answer)}; expected [{count}, {len(x)}, classes]"
+            )
         return answer
 
     return answers

@@ -9,17 +9,14 @@ USAGE, INTERRUPTED = 2, 130
 
 def main() -> None:
     """Exit codes: 0 all done, 1 some cells failed, 2 wrong usage or input, 130 interrupted and resumable."""
-    from calibrant.cli.app import app
     from calibrant.types import CalibrantError
 
     try:
+        from calibrant.cli.app import app
+
         app()
     except CalibrantError as error:
         print(f"calibrant: {error}", file=sys.stderr)
         sys.exit(USAGE)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
     except KeyboardInterrupt:
-        print("calibrant: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)

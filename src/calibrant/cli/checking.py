@@ -1,4 +1,4 @@
-"""What `calibrant check` does: name the agent, build it, put it to the test."""
+"""What `calibrant check` does: name the agent, put it to the test, here and in another process."""
 
 from __future__ import annotations
 
@@ -9,4 +9,5 @@ from calibrant.engine.check import Finding, check_agent
 
 def check_spec(spec: str, problem: str) -> list[Finding]:
     machine.settle()
-    return check_agent(registry.resolve("agents", spec), registry.canonical("problems", problem))
+    registry.canonical("agents", spec)  # a name or a parameter that does not exist is wrong usage, not a finding
+    return check_agent(spec, registry.canonical("problems", problem))

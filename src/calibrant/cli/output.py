@@ -6,8 +6,8 @@ import dataclasses
 import json as jsonlib
 import os
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +26,13 @@ def words(text: str) -> tuple[str, ...]:
 
 def pairs(text: str) -> dict[str, str]:
     """`temp=0.1,train=10` as a mapping."""
-    found = {}
+    found: dict[str, str] = {}
     for word in words(text):
         field, equals, value = word.partition("=")
         if not (field and equals and value):
             raise CalibrantError(f"'{word}' is not of the form field=value, as in --where temp=0.1,train=10")
+        if field in found:
+            raise CalibrantError(f"'{field}' is given twice in --where; {field}={found[field]}|{value} means either")
         found[field] = value
     return found
 
@@ -40,14 +42,14 @@ def outcome(result: Outcome, suite: str, store: str, as_json: bool) -> None:
         return _json(dataclasses.asdict(result) | {"exit_code": result.exit_code})
     text = f"{result.total} cells: {result.already} already there, {result.done} done"
     text += f", {result.failed} failed" if result.failed else ""
-    print(text)
+    _say(text)
     for reason in list(dict.fromkeys(result.reasons))[:5]:
-        print(f"  failed: {reason}")
+        _say(f"  failed: {reason}")
     if result.interrupted:
-        print("interrupted; the same command continues from here")
+        _say("interrupted; the same command continues from here")
     else:
         option = "" if store == "sqlite:///calibrant.db" else f" --store {store}"
-        print(f"see: calibrant board {suite}{option}   or: calibrant report {suite}{option}")
+        _say(f"see: calibrant board {suite}{option}   or: calibrant report {suite}{option}")
 
 
 def board(made: Board, format: str, out: Path | None) -> None:
@@ -63,10 +65,10 @@ def board(made: Board, format: str, out: Path | None) -> None:
         raise CalibrantError("parquet is not text: say where to write it with --out FILE")
     rendered = render(made, format)
     if out is None:
-        print(str(rendered).rstrip("\n"))
+        _say(str(rendered).rstrip("\n"))
         return
     _write(out, rendered if isinstance(rendered, bytes) else rendered.encode())
-    print(f"wrote {out}")
+    _say(f"wrote {out}")
 
 
 def scores(found: Mapping[str, Scores], as_json: bool) -> None:
@@ -74,18 +76,18 @@ def scores(found: Mapping[str, Scores], as_json: bool) -> None:
         return _json(
             {name: {k: v for k, v in dataclasses.asdict(one).items() if k != "items"} for name, one in found.items()}
         )
-    print(f"{'metric':26s} {'mean':>10s} {'std. error':>11s} {'MC bias':>9s} {'MC error':>9s} {'items':>7s}")
+    _say(f"{'metric':26s} {'mean':>10s} {'std. error':>11s} {'MC bias':>9s} {'MC error':>9s} {'items':>7s}")
     for name, one in found.items():
-        print(f"{name:26s} {one.mean:10.5f} {one.se:11.5f} {one.mc_bias:9.5f} {one.mc_se:9.5f} {one.n:7d}")
+        _say(f"{name:26s} {one.mean:10.5f} {one.se:11.5f} {one.mc_bias:9.5f} {one.mc_se:9.5f} {one.n:7d}")
 
 
 def findings(found: Sequence[Finding], as_json: bool) -> None:
     if as_json:
         return _json([dataclasses.asdict(finding) for finding in found])
     for finding in found:
-        print(f"{'ok   ' if finding.ok else 'WRONG'}  {finding.name}: {finding.message}")
+        _say(f"{'ok   ' if finding.ok else 'WRONG'}  {finding.name}: {finding.message}")
     wrong = sum(not finding.ok for finding in found)
-    print(f"{wrong} of {len(found)} checks failed" if wrong else f"all {len(found)} checks passed")
+    _say(f"{wrong} of {len(found)} checks failed" if wrong else f"all {len(found)} checks passed")
 
 
 def listing(entries: Sequence[Entry], as_json: bool) -> None:
@@ -93,27 +95,36 @@ def listing(entries: Sequence[Entry], as_json: bool) -> None:
         return _json([dataclasses.asdict(entry) for entry in entries])
     wide = max((len(entry.name) for entry in entries), default=0)
     for entry in entries:
-        print(f"{entry.name:{wide}s}  {entry.summary}")
+        _say(f"{entry.name:{wide}s}  {entry.summary}")
         for name, meaning in entry.parameters.items():
-            print(f"{'':{wide}s}    {name}={meaning}")
+            _say(f"{'':{wide}s}    {name}={meaning}")
 
 
 def written(path: Path, as_json: bool) -> None:
     if as_json:
         return _json({"path": str(path), "bytes": path.stat().st_size})
-    print(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
+    _say(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 
 def _json(value: Any) -> None:
-    print(jsonlib.dumps(value, indent=2, allow_nan=False))
+    _say(jsonlib.dumps(value, indent=2, allow_nan=False))
 
 
 def _write(path: Path, content: bytes) -> None:
     """All or nothing: a reader never sees half a file."""
+    beside = path.parent / f".{path.name}.{os.getpid()}.part"
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(name).replace(path)
+        beside.write_bytes(content)
+        beside.replace(path)
     except OSError as error:
-        raise CalibrantError(f"cannot write {path}: {error.strerror}") from error
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise CalibrantError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _say(text: str) -> None:
+    """A reader that has seen enough, as in `| head`, is no failure."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

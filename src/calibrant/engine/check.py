@@ -16,7 +16,6 @@ worker process                           another process can build it from its s
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import random
 import subprocess
@@ -27,21 +26,20 @@ from typing import Any
 
 import numpy as np
 
-from calibrant import registry, seeds
+from calibrant import registry
 from calibrant.adapters import as_agent
-from calibrant.adapters.answers import Misshapen, NotFinite, check_logits
-from calibrant.adapters.callables import BlackBoxAgent, ModifiedInputs, plain_data, plain_facts, plain_seed
-from calibrant.protocols import Agent, Belief, Worlds
-from calibrant.types import Array, CalibrantError, Data, Facts, Instance, Key
+from calibrant.adapters.answers import Misshapen, NotFinite
+from calibrant.adapters.callables import ModifiedInputs
+from calibrant.engine.trial import WORLDS, Bench, Trial
+from calibrant.protocols import Belief
+from calibrant.types import Array, CalibrantError, Data, Instance
 
-ASKED = 24  # inputs of the question that are used
-WORLDS = 7
 TOLERANCE = 1e-3  # relative and absolute: batches of another size may round differently
 WORKER_SECONDS = 120
 BUILD = """import sys
 from calibrant import adapters, registry
 adapters.as_agent(registry.resolve("agents", sys.argv[1]))"""
-SEEDED = "take every random number from a generator made of the seed, np.random.default_rng(seed)"
+SEEDED = "take all random numbers from a generator made of the seed, np.random.default_rng(seed)"
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def _findings(agent: Any, instance: Instance, seed: int) -> Iterator[Finding]:
         yield Finding("builds", False, f"it cannot be built: {_sentence(error)}")
         return
     yield Finding("builds", True, "it can be built")
-    bench = _Bench(built, instance, seed)
+    bench = Bench(built, instance, seed)
     with _global_random(1) as moved:
         first = yield from _first_answers(bench)
         disturbed = moved()
@@ -102,72 +100,10 @@ def _finding(name: str, check: Callable[[], str]) -> Finding:
         return Finding(name, False, f"it fails when this is tried: {_sentence(error)}")
 
 
-# --- fitting and asking -------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Trial:
-    """One fit and what it answered."""
-
-    belief: Belief
-    worlds: Worlds
-    logits: Array  # [worlds, batch, classes]
-
-
-@dataclass(frozen=True)
-class _Bench:
-    """The agent with everything it is tried on. Native agents take JAX keys, all others integers."""
-
-    agent: Agent
-    instance: Instance
-    seed: int
-
-    @property
-    def train(self) -> Data:
-        return plain_data(self.instance.train, self.instance.facts)
-
-    @property
-    def x(self) -> Array:
-        return np.array(self.instance.question.x[:ASKED], np.float32)
-
-    def key(self, purpose: str) -> Key:
-        make = seeds.jax_key if getattr(self.agent, "native", False) else seeds.child
-        return make("check", self.seed, purpose)
-
-    def facts(self, train: Data) -> Facts:
-        told = self.instance.environment if getattr(self.agent, "privileged", False) else None
-        return dataclasses.replace(plain_facts(self.instance.facts), train_size=len(train.y), environment=told)
-
-    def fit(self, train: Data) -> Belief:
-        """Fit on these very arrays, without the copies that protect them in a run."""
-        key, facts = self.key("fit"), self.facts(train)
-        if isinstance(self.agent, BlackBoxAgent):
-            return self.agent.fit_given(plain_seed(key), train, facts)
-        belief = self.agent.fit(key, train, facts)
-        if not isinstance(belief, Belief):
-            raise Broken(f"fit returned an object of type {type(belief).__name__}; expected atoms and worlds(key, n)")
-        return belief
-
-    def imagine(self, belief: Belief, n: int = WORLDS, x: Array | None = None) -> _Trial:
-        worlds = belief.worlds(self.key("worlds"), n)
-        asked = self.x if x is None else x
-        return _Trial(belief, worlds, self.ask(worlds, asked, _expected(belief, worlds, n, asked)))
-
-    def ask(self, worlds: Worlds, x: Array, count: int) -> Array:
-        return check_logits(worlds(x), (count, len(x), self.instance.facts.classes), "the belief")
-
-
-def _expected(belief: Belief, worlds: Worlds, n: int, x: Array) -> int:
-    """How many worlds there should be; of a finite belief fewer than its atoms may be drawn, or all be given."""
-    if belief.atoms is None:
-        return n
-    return belief.atoms if n >= belief.atoms or len(np.asarray(worlds(x[:1]))) == belief.atoms else n
-
-
 # --- the findings -------------------------------------------------------------------------------
 
 
-def _first_answers(bench: _Bench) -> Generator[Finding, None, _Trial | None]:
+def _first_answers(bench: Bench) -> Generator[Finding, None, Trial | None]:
     """Findings up to the first answers; returns the trial, or None when there is nothing to go on with."""
     train, x = bench.train, bench.x
     try:
@@ -186,7 +122,8 @@ def _first_answers(bench: _Bench) -> Generator[Finding, None, _Trial | None]:
         yield Finding("finite numbers", False, f"{_sentence(error)}, so look for log(0), 0/0 and overflow")
         return None
     except Exception as error:
-        yield Finding("shapes", False, f"its worlds do not answer: {_sentence(error)}")
+        lead = "" if isinstance(error, Misshapen) else "its worlds do not answer: "
+        yield Finding("shapes", False, lead + _sentence(error))
         return None
     yield Finding("shapes", True, "answers are [worlds, inputs, classes]")
     yield Finding("finite numbers", True, "all answers are finite")
@@ -194,7 +131,7 @@ def _first_answers(bench: _Bench) -> Generator[Finding, None, _Trial | None]:
     return trial
 
 
-def _untouched(bench: _Bench, train: Data, x: Array) -> str:
+def _untouched(bench: Bench, train: Data, x: Array) -> str:
     pairs = {"train.x": (train.x, bench.train.x), "train.y": (train.y, bench.train.y), "x": (x, bench.x)}
     changed = [name for name, (now, before) in pairs.items() if not np.array_equal(now, before)]
     if changed:
@@ -202,7 +139,7 @@ def _untouched(bench: _Bench, train: Data, x: Array) -> str:
     return "training data and questions are left as they were"
 
 
-def _coherent(bench: _Bench, first: _Trial) -> str:
+def _coherent(bench: Bench, first: Trial) -> str:
     x, expected = bench.x, first.logits
     ways = {
         "when asked again": slice(None),
@@ -216,7 +153,7 @@ def _coherent(bench: _Bench, first: _Trial) -> str:
     return "every world is one function"
 
 
-def _reproducible(bench: _Bench, first: _Trial) -> str:
+def _reproducible(bench: Bench, first: Trial) -> str:
     if not _close(bench.imagine(first.belief).logits, first.logits):
         raise Broken(f"the same key gave different worlds of the same belief; {SEEDED}")
     with _global_random(1):
@@ -226,7 +163,7 @@ def _reproducible(bench: _Bench, first: _Trial) -> str:
     return "the same key gives the same belief and the same worlds"
 
 
-def _global_state(bench: _Bench, first: _Trial, disturbed: bool, reproducible: bool) -> str:
+def _global_state(bench: Bench, first: Trial, disturbed: bool, reproducible: bool) -> str:
     with _global_random(2):
         other = bench.imagine(bench.fit(bench.train))
     if reproducible and not _close(other.logits, first.logits):
@@ -236,17 +173,17 @@ def _global_state(bench: _Bench, first: _Trial, disturbed: bool, reproducible: b
     return "the global random state is neither read nor moved"
 
 
-def _one_point(bench: _Bench) -> str:
+def _one_point(bench: Bench) -> str:
     bench.imagine(bench.fit(Data(bench.train.x[:1], bench.train.y[:1])))
     return "a single training point is enough"
 
 
-def _one_class(bench: _Bench) -> str:
+def _one_class(bench: Bench) -> str:
     bench.imagine(bench.fit(Data(bench.train.x, np.zeros_like(bench.train.y))))
     return "training data may all be of one class"
 
 
-def _number_of_worlds(bench: _Bench, belief: Belief) -> str:
+def _number_of_worlds(bench: Bench, belief: Belief) -> str:
     atoms = belief.atoms
     for n in (1, WORLDS) if atoms is None else (1, WORLDS, atoms, atoms + 1):
         try:

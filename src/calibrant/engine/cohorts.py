@@ -1,7 +1,7 @@
 """Cells that share a compiled program run together.
 
-A native agent is a JAX tree: its numbers are data, its words and sizes are the program. Cells whose agents have the same
-program and whose problems have the same shapes form a cohort; training sets are padded to the next power of ten rows.
+A native agent is a JAX tree: its numbers are data, its words and sizes are the program. Cells whose agents have the
+same program and whose problems have the same shapes form a cohort; training sets are padded to the next power of ten.
 A cohort runs in chunks of a fixed width, the last one filled up with repeated cells, so that a cell's numbers depend
 neither on the plan nor on what was done before. Black-box agents run cell by cell through the same `Task`.
 """

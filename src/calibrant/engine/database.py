@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -60,6 +62,7 @@ class Database:
         """One transaction: everything inside is kept, or nothing is."""
         with (
             _sentences(self.name),
+            _uninterrupted(),
             self.engine.connect() as connection,
             connection.execution_options(**{_WRITES: True}).begin(),
         ):
@@ -168,7 +171,24 @@ def _postgresql(url: sa.URL) -> Database:
     return Database(name, engine)
 
 
-# --- failures ---------------------------------------------------------------------------------
+# --- interrupts and failures ------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C takes effect at the end: inside the connection pool it could leave a lock that nobody releases."""
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or usual is None:
+        yield  # other threads are never interrupted, and a handler from outside Python cannot be put back
+        return
+    pending: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: pending.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+        if pending:
+            signal.raise_signal(signal.SIGINT)
 
 
 @contextlib.contextmanager

@@ -1,7 +1,8 @@
 """Who does the work: this process, or one single-threaded process per core. Both yield finished tasks as they come.
 
 Workers are spawned, never forked (JAX's threads do not survive a fork). A worker that dies takes nothing with it: the
-pool is rebuilt and its tasks are given out again, one at a time; a task that kills its worker twice is a failed cell.
+tasks that were in hand are given out again, one at a time, and the others go on in a new pool; a task that kills its
+worker twice is a failed cell.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -58,32 +60,41 @@ class Processes:
         self.workers = workers
 
     def run(self, tasks: Sequence[Task]) -> Finished:
-        waiting = list(tasks)
+        waiting = deque(tasks)
         while waiting:
             suspects: list[Task] = []
             yield from self._round(waiting, suspects, self.workers)
-            waiting = []
             for task in suspects:  # alone, so that the one that kills is told from those that were beside it
                 again: list[Task] = []
-                yield from self._round([task], again, 1)
+                yield from self._round(deque([task]), again, 1)
                 if again:
                     yield _died(task)
 
-    def _round(self, tasks: Sequence[Task], lost: list[Task], workers: int) -> Finished:
-        """Run tasks until done or the pool breaks; those without a result are added to `lost`."""
+    def _round(self, waiting: deque[Task], lost: list[Task], workers: int) -> Finished:
+        """Take tasks until none waits or the pool breaks; those in hand without a result are added to `lost`."""
         from calibrant.engine.work import run_task
 
         context = multiprocessing.get_context("spawn")
         pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_prepare_worker)
-        pending: dict[Future[list[Record]], Task] = {pool.submit(run_task, task): task for task in tasks}
+        pending: dict[Future[list[Record]], Task] = {}
+        broken = False
         try:
-            while pending:
+            while pending or (waiting and not broken):
+                while waiting and not broken and len(pending) <= workers:  # one in reserve, so that no worker idles
+                    try:
+                        with _interrupts_later():
+                            future = pool.submit(run_task, waiting[0])
+                    except BrokenProcessPool:
+                        broken = True
+                    else:
+                        pending[future] = waiting.popleft()
                 done, _ = wait(pending, return_when=FIRST_COMPLETED)
                 for future in done:
                     task = pending.pop(future)
                     try:
                         yield future.result()
                     except BrokenProcessPool:
+                        broken = True
                         lost.append(task)
         finally:
             _stop(pool)
@@ -104,9 +115,18 @@ def _stop(pool: ProcessPoolExecutor) -> None:
             worker.terminate()
 
 
+@contextlib.contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Ctrl-C is for the parent, afterwards: workers that are started in here are deaf to it from their first moment."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _prepare_worker() -> None:
-    """In a new worker: leave Ctrl-C to the parent, die with it, use one thread."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """In a new worker: die with the parent, use one thread."""
     threading.Thread(target=_die_with_parent, daemon=True).start()
     machine.settle()
 

@@ -22,11 +22,11 @@ def settle() -> None:
     """Call before JAX computes anything. Harmless when called again, or when JAX is already at work."""
     for name in THREAD_VARIABLES:
         os.environ.setdefault(name, "1")
-    if "jax" not in sys.modules and "xla_cpu_multi_thread_eigen" not in os.environ.get("XLA_FLAGS", ""):
+    if "xla_cpu_multi_thread_eigen" not in os.environ.get("XLA_FLAGS", ""):  # read when JAX first computes
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {XLA_FLAGS}".strip()
     import jax
 
-    if jax.config.jax_compilation_cache_dir is None:
+    if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
         folder = cache_folder()
         jax.config.update("jax_compilation_cache_dir", str(folder / "xla" / cpu_digest()))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.05)

@@ -34,33 +34,36 @@ def make_plan(
 
 def make_cell(problem: str, agent: str, seed: int) -> Cell:
     """The id is a hash of everything that matters to a number: a changed default or metric is another cell."""
-    content = {
-        "problem": _identity("problems", problem),
-        "agent": _identity("agents", agent),
-        "seed": seed,
-        "metrics": _metric_versions(),
-    }
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return Cell(problem, agent, seed, hashlib.sha256(text.encode()).hexdigest()[:32])
+    return Cell(problem, agent, seed, _digest([*definition(problem, agent).values(), seed], length=32))
+
+
+def definition(problem: str, agent: str) -> dict[str, str]:
+    """What a problem, an agent and the metrics mean today, as digests: kept with every record."""
+    return {"problem": defined("problems", problem), "agent": defined("agents", agent), "metrics": metrics_defined()}
 
 
 @functools.cache
-def _identity(kind: str, spec: str) -> dict[str, Any]:
+def defined(kind: str, spec: str) -> str:
     built = registry.resolve(kind, spec)
-    return registry.identity(kind, spec) | {"version": getattr(built, "version", 1)}
+    return _digest(registry.identity(kind, spec) | {"version": getattr(built, "version", 1)})
 
 
 @functools.cache
-def _metric_versions() -> dict[str, int]:
+def metrics_defined() -> str:
     from calibrant.metrics import versions
 
-    return versions()
+    return _digest(versions())
+
+
+def _digest(content: Any, length: int = 12) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:length]
 
 
 def _matches(suite: Suite, problem: str, where: Mapping[str, str]) -> bool:
     built = registry.resolve("problems", problem)
     for field, value in where.items():
-        if not hasattr(built, field):
+        if field not in vars(built):
             raise CalibrantError(
                 f"problems of suite '{suite.name}' have no '{field}'{registry.nearest(field, vars(built))}; "
                 f"they differ in {', '.join(suite.axes)}"

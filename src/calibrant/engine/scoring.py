@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 
 from calibrant import metrics, registry
 from calibrant.engine.machine import peak_memory_mb
+from calibrant.engine.plan import definition
 from calibrant.engine.provenance import provenance
 from calibrant.types import Answers, Array, Cell, Cost, Instance, Record
 
@@ -58,11 +60,15 @@ def finish(cell: Cell, instance: Instance, answers: Answers, cost: Cost) -> Reco
         peak_memory_mb=peak_memory_mb(),
     )
     picture = draw(instance, answers) if cell.seed == PICTURE_SEED else {}
-    return Record(cell, scores, spent, provenance(), picture)
+    return Record(cell, scores, spent, _origin(cell), picture)
 
 
 def failure(cell: Cell, reason: str, cost: Cost | None = None) -> Record:
-    return Record(cell, {}, cost or Cost(peak_memory_mb=peak_memory_mb()), provenance(), reason=reason)
+    return Record(cell, {}, cost or Cost(peak_memory_mb=peak_memory_mb()), _origin(cell), reason=reason)
+
+
+def _origin(cell: Cell) -> dict[str, Any]:
+    return provenance() | {"defined": definition(cell.problem, cell.agent)}
 
 
 def draw(instance: Instance, answers: Answers) -> dict[str, Array]:

@@ -15,6 +15,6 @@ def run_task(task: Task) -> list[Record]:
 
     try:
         return run_compiled(task) if task.rows else [run_black_box(task.cells[0])]
-    except Exception as error:  # the reason is kept with the cell; KeyboardInterrupt passes
+    except (Exception, SystemExit) as error:  # the reason is kept with the cell; KeyboardInterrupt passes
         reason = f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
         return [failure(cell, reason) for cell in task.cells]

@@ -59,26 +59,19 @@ def _dependence(reading: Reading, family: int) -> Scores:
 
 
 OWN = (
-    Metric("kl_tau1", 1, "lower", "KL from the true to the predicted label distribution, labels summed out, nats",
-           pointwise.kl_tau1),
-    Metric("kl_{}", 1, "lower", "KL from the true to the predicted joint distribution of tau labels, nats per tuple",
-           _kl, joint=True),
+    Metric("kl_tau1", 1, "lower", "KL from the true to the predicted label distribution, nats", pointwise.kl_tau1),
+    Metric("kl_{}", 1, "lower", "KL from the true to the predicted law of tau labels, nats per tuple", _kl, True),
     Metric("nll", 1, "lower", "expected negative log-likelihood of one label, nats", pointwise.nll),
-    Metric("joint_nll_{}", 1, "lower", "expected negative log-likelihood of tau labels, nats per tuple",
-           _joint_nll, joint=True),
-    Metric("marginal_{}", 1, "lower", "marginal part of the joint loss: sum over places of the single KL (on real data NLL)",
-           _marginal, joint=True),
-    Metric("dependence_{}", 1, "lower", "joint loss minus its marginal part; 0 for a belief of one world, below 0 when worlds help",
-           _dependence, joint=True),
+    Metric("joint_nll_{}", 1, "lower", "expected negative log-likelihood of tau labels, nats", _joint_nll, True),
+    Metric("marginal_{}", 1, "lower", "marginal part of the joint loss: its sum over places", _marginal, True),
+    Metric("dependence_{}", 1, "lower", "joint loss minus its marginal part; 0 for one world", _dependence, True),
     Metric("accuracy", 1, "higher", "expected share of correct top classes; tied classes share", pointwise.accuracy),
     Metric("brier", 1, "lower", "expected squared error summed over classes, 0 to 2", pointwise.brier),
-    Metric("ece", 1, "lower", "top-label confidence against drawn labels, 10 equal-width bins, one input per tuple (the paper's)",
-           pointwise.ece),
-    Metric("ece_expected", 1, "lower", "as ece, all inputs, labels summed out: free of label noise", pointwise.ece_expected),
-    Metric("confidence", 1, "higher", "mean top-label confidence (neither direction is better: compare with accuracy)",
-           pointwise.confidence),
-    Metric("hit_rate", 1, "higher", "share of drawn labels that the top class hits, one input per tuple", pointwise.hit_rate),
-)  # fmt: skip
+    Metric("ece", 1, "lower", "top-label, drawn labels, 10 equal-width bins, one input per tuple", pointwise.ece),
+    Metric("ece_expected", 1, "lower", "as ece, all inputs, labels summed out: no label noise", pointwise.ece_expected),
+    Metric("confidence", 1, "higher", "mean top-label confidence; compare it with accuracy", pointwise.confidence),
+    Metric("hit_rate", 1, "higher", "share of drawn labels that the top class hits", pointwise.hit_rate),
+)
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import expit, log_softmax
@@ -66,7 +67,7 @@ def draw_environment(
 ) -> Environment:
     sizes = (inputs, *hidden, classes)
     draw = INITIALISERS[init]
-    weights = tuple(draw(stream, out, size) for size, out in zip(sizes[:-1], sizes[1:], strict=True))
+    weights = tuple(draw(stream, out, size) for size, out in pairwise(sizes))
     biases = [np.zeros(out) for out in sizes[1:]]
     biases[0] = stream.normal(sizes[1]) / np.sqrt(inputs)
     return Environment(weights, tuple(biases), activation, temperature)

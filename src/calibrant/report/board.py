@@ -29,11 +29,12 @@ from calibrant.types import Array, CalibrantError, Record
 
 Tiers = tuple[tuple[str, ...], ...]
 
+_HIGHER: tuple[str, ...] = ("accuracy", "hit_rate", "confidence", "cr10")
 _LOWER: tuple[str, ...] = (
     *("kl_tau1", "kl_tau10", "aggregate", "nll", "joint_nll_tau10", "marginal_tau10", "dependence_tau10"),
     *("ece", "ece_expected", "brier", "aurcc", "rpp", "risk", "augrc", "aurc", "regret", *COSTS),
 )
-DIRECTIONS: dict[str, Direction] = {"accuracy": "higher", "cr10": "higher", **dict.fromkeys(_LOWER, "lower")}
+DIRECTIONS: dict[str, Direction] = {**dict.fromkeys(_HIGHER, "higher"), **dict.fromkeys(_LOWER, "lower")}
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from calibrant.report.encodings import (
     by_agent,
     chart,
     colour,
+    cut,
     dash,
     finite,
     interval,
@@ -26,15 +27,20 @@ from calibrant.report.encodings import (
     reference,
     shape,
     tooltip,
+    where_known,
 )
 from calibrant.report.style import label, short_name
 
 if TYPE_CHECKING:
     from calibrant.report.board import Board, Row
+    from calibrant.stats.intervals import Interval
 
 COST, JOINT = "fit_cpu_seconds", "kl_tau10"
 PARTS = {"marginal": "marginal_tau10", "dependence": "dependence_tau10"}
 PART_COLOURS = {"marginal": "#6b8fb5", "dependence": "#d9a441"}
+LABEL_PLACE = {"expr": "datum.label === 'below' ? 14 : -10"}
+LIMITS = ("low", "high")
+DIAMOND = {"type": "point", "shape": "diamond", "filled": True, "size": 80, "opacity": 1, "fill": "currentColor"}
 THIN, THICK = {"type": "rule", "strokeWidth": 1.5}, {"type": "rule", "strokeWidth": 2, "opacity": 0.6}
 
 
@@ -48,26 +54,27 @@ class Chart:
 
 
 def loss_charts(board: Board) -> list[Chart]:
-    """Figure 2: a panel of bars per loss, relative to the baseline where there is one, in one common order of agents."""
+    """Figure 2: a panel of bars per loss, relative to the baseline where there is one; all panels in one order."""
     metrics = losses(board)
-    relative = any(row.ratio for row in board.rows if row.metric in metrics)
+    relative = is_relative(board)
     title = f"relative to {short_name(board.baseline or '')}" if relative else "nats"
     order = ranking(board, JOINT if JOINT in metrics else metrics[0]) if metrics else []
     charts = []
     for metric in metrics:
-        values = [_bar(row, relative) for row in numbers(board, metric) if row.ratio or not relative]
-        if not values:
+        shown = [row for row in numbers(board, metric) if _ratio(row) or not relative]
+        if not shown:
             continue
+        values = cut([_bar(row, relative) for row in shown])
         layers: list[Spec] = [
             {
                 "mark": {"type": "bar", "cornerRadiusEnd": 2, "height": {"band": 0.62}, "opacity": 0.88},
                 "encoding": {
                     "x": quantity("mean", title, axis={"tickCount": 5}),
                     "color": colour(order),
-                    "tooltip": tooltip(value=title, interval="95\N{NO-BREAK SPACE}% interval"),
+                    "tooltip": tooltip(value=title, interval="95 % interval"),
                 },
             },
-            {"mark": THIN, "encoding": {"x": quantity("low", title), "x2": {"field": "high"}}},
+            *where_known(values, LIMITS, {"mark": THIN, "encoding": _whisker(title)}),
             {
                 "mark": {"type": "text", "align": "left", "dx": 8, "fontSize": 11.5},
                 "encoding": {"x": {"value": "width"}, "text": {"field": "value"}},
@@ -80,16 +87,16 @@ def loss_charts(board: Board) -> list[Chart]:
 
 
 def curve_charts(board: Board) -> list[Chart]:
-    """Figures 4, 5, 13, 14: loss against training size, a panel per temperature; parameter `metric` chooses the loss."""
+    """Figures 4, 5, 13, 14: loss against training size, a panel per temperature; `metric` chooses the loss."""
     metrics = losses(board)
     rows = [row for metric in metrics for row in numbers(board, metric) if "train" in row.slice]
-    sizes = sorted({float(row.slice["train"]) for row in rows})
+    sizes = sorted({row.slice["train"] for row in rows})
     if len(sizes) < 2:
         return []
     agents = sorted({row.agent for row in rows})
     return [
         _curve_chart([row for row in rows if row.slice.get("temp") == temp], temp, agents, sizes, metrics)
-        for temp in sorted({row.slice.get("temp") for row in rows}, key=lambda temp: float(temp or 0))
+        for temp in sorted({row.slice.get("temp") for row in rows}, key=lambda temp: temp or 0)
     ]
 
 
@@ -100,11 +107,9 @@ def parts_charts(board: Board) -> list[Chart]:
     if not agents:
         return []
     values = [_bar(row, False) | {"part": part} for (agent, part), row in rows.items() if agent in agents]
-    totals: Spec = {
-        "data": {"values": [_bar(row, False) for row in numbers(board, JOINT) if row.agent in agents]},
-        "transform": [VISIBLE],
-    }
-    title = "nats at τ\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}10"
+    sums = cut([_bar(row, False) for row in numbers(board, JOINT) if row.agent in agents])
+    totals: Spec = {"data": {"values": sums}, "transform": [VISIBLE]}
+    title = "nats at τ=10"
     layers: list[Spec] = [
         {
             "mark": {"type": "bar", "height": {"band": 0.6}},
@@ -116,23 +121,16 @@ def parts_charts(board: Board) -> list[Chart]:
                     "scale": {"domain": list(PARTS), "range": [PART_COLOURS[part] for part in PARTS]},
                     "legend": {"title": None, "orient": "top"},
                 },
-                "tooltip": tooltip(part="part", value="nats", interval="95\N{NO-BREAK SPACE}% interval"),
+                "tooltip": tooltip(part="part", value="nats", interval="95 % interval"),
             },
         },
-        totals | {"mark": THIN, "encoding": {"x": quantity("low", title), "x2": {"field": "high"}}},
+        *where_known(sums, LIMITS, totals | {"mark": THIN, "encoding": _whisker(title)}),
         totals
         | {
-            "mark": {
-                "type": "point",
-                "shape": "diamond",
-                "filled": True,
-                "size": 80,
-                "opacity": 1,
-                "fill": "currentColor",
-            },
+            "mark": DIAMOND,
             "encoding": {
                 "x": quantity("mean", title),
-                "tooltip": tooltip(value="sum of both parts", interval="95\N{NO-BREAK SPACE}% interval"),
+                "tooltip": tooltip(value="sum of both parts", interval="95 % interval"),
             },
         },
     ]
@@ -142,40 +140,42 @@ def parts_charts(board: Board) -> list[Chart]:
 
 def cost_charts(board: Board) -> list[Chart]:
     """Figure 15: fitting cost against joint loss, both relative to the baseline, both with intervals."""
-    costs = {row.agent: row.ratio for row in numbers(board, COST) if row.ratio and row.ratio.mean > 0}
-    losses = {row.agent: row.ratio for row in numbers(board, JOINT) if row.ratio}
-    agents = sorted(costs.keys() & losses.keys())
+    costs = {row.agent: ratio for row in numbers(board, COST) if (ratio := _ratio(row)) and ratio.mean > 0}
+    joint = {row.agent: ratio for row in numbers(board, JOINT) if (ratio := _ratio(row))}
+    agents = sorted(costs.keys() & joint.keys())
     if len(agents) < 2:
         return []
     values = []
     for agent in agents:
-        cost, loss = costs[agent], losses[agent]
-        place = {"cost": cost.mean, "cost_low": max(cost.low, cost.mean / 100), "cost_high": cost.high}
+        cost, loss = costs[agent], joint[agent]
+        edge = max(cost.low, cost.mean / 100)  # a logarithmic axis has no place for 0 and below
+        place = {"cost": cost.mean, "cost_low": edge, "cost_high": cost.high}
         place |= {"loss": loss.mean, "loss_low": loss.low, "loss_high": loss.high}
         said = {"costs": interval(cost.low, cost.high), "losses": interval(loss.low, loss.high)}
         values.append({name: finite(value) for name, value in place.items()} | said | _names(agent))
+    values = _labelled(cut(values, ("loss", "loss_low", "loss_high")))
     baseline = short_name(board.baseline or "")
     axis = {"format": "~g", "tickCount": 5}
     x = {"scale": {"type": "log", "nice": False, "padding": 40}, "axis": axis}
     x_title, y_title = f"fitting time relative to {baseline} (log scale)", f"{label(JOINT)}, relative to {baseline}"
     at: Spec = {"x": quantity("cost", x_title, **x), "y": quantity("loss", y_title)}
+    across = {"x": quantity("cost_low", x_title, **x), "x2": {"field": "cost_high"}}
+    upright = {"y": quantity("loss_low", y_title), "y2": {"field": "loss_high"}}
     layers: list[Spec] = [
         reference("x"),
         reference("y"),
-        {"mark": THICK, "encoding": at | {"x": quantity("cost_low", x_title, **x), "x2": {"field": "cost_high"}}},
-        {"mark": THICK, "encoding": at | {"y": quantity("loss_low", y_title), "y2": {"field": "loss_high"}}},
+        *where_known(values, ("cost_low", "cost_high"), {"mark": THICK, "encoding": at | across}),
+        *where_known(values, ("loss_low", "loss_high"), {"mark": THICK, "encoding": at | upright}),
         {
             "mark": {"type": "point", "filled": True, "size": 110, "opacity": 1},
             "encoding": at
             | {
                 "shape": shape(agents),
-                "tooltip": tooltip(
-                    costs="fitting time, 95\N{NO-BREAK SPACE}%", losses="joint loss, 95\N{NO-BREAK SPACE}%"
-                ),
+                "tooltip": tooltip(costs="fitting time, 95 %", losses="joint loss, 95 %"),
             },
         },
         {
-            "mark": {"type": "text", "align": "left", "dx": 10, "dy": -10, "fontWeight": 600},
+            "mark": {"type": "text", "align": "left", "dx": 10, "dy": LABEL_PLACE, "fontWeight": 600},
             "encoding": at | {"text": {"field": "name"}, "color": {"value": "currentColor"}},
         },
     ]
@@ -189,6 +189,11 @@ def losses(board: Board) -> list[str]:
     return sorted(found, key=lambda metric: (len(metric), metric))
 
 
+def is_relative(board: Board) -> bool:
+    """Whether losses can be shown relative to the baseline: there is one, and its loss is not 0."""
+    return any(_ratio(row) for metric in losses(board) for row in numbers(board, metric))
+
+
 def ranking(board: Board, metric: str) -> list[str]:
     """Agents with a number for a metric, smallest first."""
     return [row.agent for row in sorted(numbers(board, metric), key=lambda row: (row.mean, row.agent))]
@@ -199,23 +204,26 @@ def numbers(board: Board, metric: str) -> list[Row]:
     return [row for row in board.rows if row.metric == metric and math.isfinite(row.mean)]
 
 
-def _curve_chart(rows: list[Row], temp: str | None, agents: list[str], sizes: list[float], metrics: list[str]) -> Chart:
-    values = [_bar(row, False) | {"metric": row.metric, "train": float(row.slice["train"])} for row in rows]
+def _curve_chart(rows: list[Row], temp: float | None, agents: list[str], sizes: list[int], metrics: list[str]) -> Chart:
+    values = []
+    for metric in metrics:
+        values += cut(
+            [_bar(row, False) | {"metric": metric, "train": row.slice["train"]} for row in rows if row.metric == metric]
+        )
     axis = {"values": sizes, "grid": False, "format": "d", "labelOverlap": True}
     x = quantity("train", "training points", scale={"type": "log", "nice": False, "padding": 8}, axis=axis)
-    mean = quantity("mean", "KL in nats", axis={"tickCount": 6})
+    y = {"axis": {"tickCount": 5}, "scale": {"nice": 5}}
+    low, mean = quantity("low", "KL in nats", **y), quantity("mean", "KL in nats", **y)
+    band = {"mark": {"type": "area", "opacity": 0.16}, "encoding": {"y": low, "y2": {"field": "high"}}}
     layers: list[Spec] = [
-        {
-            "mark": {"type": "area", "opacity": 0.16},
-            "encoding": {"y": quantity("low", "KL in nats"), "y2": {"field": "high"}},
-        },
+        *where_known(values, LIMITS, band),
         {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"y": mean, "strokeDash": dash(agents)}},
         {
             "mark": {"type": "point", "filled": True, "size": 46, "opacity": 1},
             "encoding": {
                 "y": mean,
                 "shape": shape(agents),
-                "tooltip": tooltip(train="training points", value="KL", interval="95\N{NO-BREAK SPACE}% interval"),
+                "tooltip": tooltip(train="training points", value="KL", interval="95 % interval"),
             },
         },
     ]
@@ -227,8 +235,28 @@ def _curve_chart(rows: list[Row], temp: str | None, agents: list[str], sizes: li
 
 
 def _bar(row: Row, relative: bool) -> Spec:
-    shown = row.ratio if relative and row.ratio else row
+    shown = (_ratio(row) if relative else None) or row
     return point(row, shown.mean, shown.low, shown.high)
+
+
+def _ratio(row: Row) -> Interval | None:
+    return row.ratio if row.ratio and math.isfinite(row.ratio.mean) else None
+
+
+def _labelled(values: list[Spec]) -> list[Spec]:
+    """Where each point's name stands: above, unless the name of a point close by and higher stands there."""
+    wide = math.log(max(v["cost"] for v in values) / min(v["cost"] for v in values)) or 1.0
+    tall = max(v["loss"] for v in values) or 1.0
+
+    def crowded(one: Spec, other: Spec) -> bool:
+        near = abs(math.log(one["cost"] / other["cost"])) < wide / 8 and abs(one["loss"] - other["loss"]) < tall / 14
+        return near and (one["loss"], one["agent"]) < (other["loss"], other["agent"])
+
+    return [v | {"label": "below" if any(crowded(v, other) for other in values) else "above"} for v in values]
+
+
+def _whisker(title: str) -> Spec:
+    return {"x": quantity("low", title), "x2": {"field": "high"}}
 
 
 def _names(agent: str) -> Spec:

@@ -55,6 +55,26 @@ def point(row: Row, mean: float, low: float, high: float) -> Spec:
     }
 
 
+def cut(values: Sequence[Spec], fields: tuple[str, str, str] = ("mean", "low", "high")) -> list[Spec]:
+    """Limits cut to twice the range of the means: one wild interval would squash all else. The words keep it whole."""
+    middle, low, high = fields
+    means = [value[middle] for value in values]
+    bottom, top = 2 * min(0.0, *means), 2 * max(0.0, *means)
+
+    def inside(limit: float | None) -> float | None:
+        return None if limit is None else min(max(limit, bottom), top)
+
+    return [value | {low: inside(value[low]), high: inside(value[high])} for value in values]
+
+
+def where_known(values: Sequence[Spec], fields: tuple[str, str], layer: Spec) -> list[Spec]:
+    """A layer of intervals, for the rows that have one; no layer at all where none has."""
+    if all(None in (value[field] for field in fields) for value in values):
+        return []
+    known = " && ".join(f"isValid(datum.{field})" for field in fields)
+    return [layer | {"transform": [*layer.get("transform", ()), {"filter": known}]}]
+
+
 def interval(low: float, high: float) -> str:
     return f"{number(low)} to {number(high)}" if math.isfinite(low) and math.isfinite(high) else "none"
 

@@ -45,7 +45,10 @@ def render(pages: Sequence[SuitePage]) -> str:
         raise CalibrantError("a report needs at least one suite with records")
     scripts = [*map(_bundle, BUNDLES), _read("assets/report.js")]
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "ensure_ascii": False, "separators": (",", ":")}
     template = environment.from_string(_read("templates/report.html.j2"))
     return template.render(
         title="Calibrant: " + ", ".join(page.suite.title for page in pages),

@@ -1,15 +1,17 @@
-"""What a report says about one suite, gathered from its records: boards, pictures, provenance, and a few plain sentences.
+"""What a report says about one suite, gathered from its records: boards, pictures, provenance and plain sentences.
 
 Nothing here knows about HTML; `report.html` puts it on a page.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from calibrant import registry
 from calibrant.report.board import Board, Row, make_board
 from calibrant.report.charts import COST, JOINT, PARTS
 from calibrant.report.pictures import Gallery, galleries
@@ -18,7 +20,7 @@ from calibrant.suites.base import Suite
 from calibrant.types import Record
 
 SLICES = ("train", "temp")
-DATES = ("finished", "started", "date")  # where a record's provenance may hold its time, ISO 8601
+DATE = "date"  # the provenance entry that holds a record's day, ISO 8601
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def suite_page(
         provenance=summarise(own),
         pictures=galleries(own, overall.agents),
         published=published,
-        command=command or f"calibrant run {suite.name}",
+        command=command or command_for(own, suite),
     )
 
 
@@ -90,10 +92,32 @@ def summarise(records: Sequence[Record]) -> Provenance:
         cells=len(records),
         failed=sum(record.failed for record in records),
         environments=len({(record.cell.problem, record.cell.seed) for record in records}),
-        newest=max((time for name in DATES for time in facts.get(name, ())), default=None),
-        facts={name: tuple(sorted(values)) for name, values in sorted(facts.items()) if name not in DATES},
+        newest=max(facts.get(DATE, ()), default=None),
+        facts={name: tuple(sorted(values)) for name, values in sorted(facts.items()) if name != DATE},
         failures=tuple((agent, count, reason) for (agent, reason), count in reasons.most_common()),
     )
+
+
+def command_for(records: Sequence[Record], suite: Suite) -> str:
+    """The command that makes these records again, in the smallest preset that holds their problems.
+
+    >>> from calibrant.suites.testbed import SUITE
+    >>> from calibrant.types import Cell
+    >>> command_for([Record(Cell("testbed", agent, 1, "")) for agent in ("mlp", "my.py:Agent@0123456789ab")], SUITE)
+    'calibrant run testbed --preset quick --where train=10,temp=0.1 --agents mlp --agent my.py:Agent --seeds 2'
+    """
+    problems = {record.cell.problem for record in records}
+    fitting = [name for name, preset in suite.presets.items() if problems <= set(preset.problems)]
+    words = ["calibrant", "run", suite.name]
+    if fitting:
+        preset = min(fitting, key=lambda name: len(suite.presets[name].problems))
+        where = _where(problems, suite.presets[preset].problems, suite.axes)
+        words += ["--preset", preset, *(["--where", where] if where else [])]
+    agents = sorted({record.cell.agent for record in records})
+    named = [agent for agent in agents if ":" not in agent]
+    words += ["--agents", ",".join(named)] if named else []
+    words += [word for agent in agents if agent not in named for word in ("--agent", short_name(agent))]
+    return shlex.join([*words, "--seeds", str(1 + max(record.cell.seed for record in records))])
 
 
 def sentences(page: SuitePage) -> list[str]:
@@ -168,13 +192,26 @@ def _design(sliced: Board | None, environments: int) -> str:
     return "" if rest else f": {' × '.join([*shown, _count(seeds, 'seed')])}"
 
 
+def _where(problems: Iterable[str], preset: Iterable[str], axes: Sequence[str]) -> str:
+    """The axes on which the problems are only some of the preset's, as `train=10|30,temp=0.1`."""
+    parts = []
+    for axis in axes:
+        ours, theirs = (
+            {getattr(registry.resolve("problems", problem), axis) for problem in some} for some in (problems, preset)
+        )
+        if ours != theirs:
+            parts.append(f"{axis}={'|'.join(registry.show(value) for value in sorted(ours))}")
+    return ",".join(parts)
+
+
 def _count(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
-def _entries(provenance: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+def _entries(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Names and values as text; a group such as the libraries' versions is one entry."""
     for name, value in provenance.items():
         if isinstance(value, Mapping):
-            yield from _entries(value, f"{prefix}{name} ")
+            yield name, ", ".join(f"{part} {known}" for part, known in value.items())
         elif value is not None:
-            yield f"{prefix}{name}", ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            yield name, str(value)

@@ -13,6 +13,8 @@ import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from calibrant.report.wording import heading
+
 AGENT_COLOURS: Mapping[str, str] = {
     "uniform": "#8b919a",
     "prior": "#855c75",
@@ -73,34 +75,18 @@ THEME: Mapping[str, Any] = {
     "tick": {"color": "currentColor"},
 }
 
-_METRICS = {
-    "aggregate": "Aggregate KL",
-    "nll": "NLL",
-    "accuracy": "Accuracy",
-    "ece": "ECE",
-    "brier": "Brier",
-    "fit_cpu_seconds": "Fit, CPU s",
-    "ask_cpu_seconds": "Ask, CPU s",
-}
-_EQUALS = "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"
-_FAMILIES = {"kl": "KL", "joint_nll": "Joint NLL", "marginal": "Marginal part", "dependence": "Dependence part"}
-
 
 def colours(agents: Iterable[str]) -> dict[str, str]:
-    """A colour per agent: built-in ones have theirs for good, others get one that their name decides.
+    """A colour per agent: built-in ones have theirs for good, others one that their name decides, if it is free.
 
     >>> colours(["mlp", "mine.py:Agent"]) == colours(["mine.py:Agent", "mlp"])
     True
     """
     chosen: dict[str, str] = {}
-    free = list(SPARE_COLOURS)
     for agent in sorted(set(agents)):
-        fixed = AGENT_COLOURS.get(base_name(agent))
-        if fixed and fixed not in chosen.values():
-            chosen[agent] = fixed
-            continue
-        free = free or list(SPARE_COLOURS)
-        chosen[agent] = free.pop(zlib.crc32(agent.encode()) % len(free))
+        start = zlib.crc32(agent.encode()) % len(SPARE_COLOURS)
+        liked = (AGENT_COLOURS.get(base_name(agent), SPARE_COLOURS[start]), *SPARE_COLOURS[start:], *SPARE_COLOURS)
+        chosen[agent] = next((colour for colour in liked if colour not in chosen.values()), liked[0])
     return chosen
 
 
@@ -127,31 +113,25 @@ def short_name(agent: str) -> str:
 
 
 def label(metric: str) -> str:
-    r"""A metric's name in words.
+    """A metric's name in words, without the arrow of its table heading.
 
-    >>> label("kl_tau10_dyadic"), label("accuracy"), label("regret")
-    ('KL, τ\xa0=\xa010, dyadic', 'Accuracy', 'regret')
+    >>> label("kl_tau10_dyadic")
+    'KL τ=10 dyadic'
     """
-    parts = re.fullmatch(r"(\w+?)_tau(\d+)(?:_(\w+))?", metric)
-    if not parts or parts[1] not in _FAMILIES:
-        return _METRICS.get(metric, metric.replace("_", " "))
-    family, tau, sampling = parts.groups()
-    kappa = re.fullmatch(r"kappa(\d+)", sampling or "")
-    how = f", κ{_EQUALS}{kappa[1]}" if kappa else f", {sampling}" if sampling else ""
-    return f"{_FAMILIES[family]}, τ{_EQUALS}{tau}{how}"
+    return heading(metric).rpartition(" ")[0]
 
 
-def number(value: float | None, digits: int = 3) -> str:
-    """Three significant digits without needless zeros of an exponent; a dash where there is no number.
+def number(value: float, digits: int = 3) -> str:
+    """Three significant digits, powers of ten only for the tiny; a dash where there is no number.
 
-    >>> [number(v) for v in (0.12914, 1.3671, 12345.6, 0.00001234, -0.5, None)]
+    >>> [number(value) for value in (0.12914, 1.3671, 12345.6, 0.00001234, -0.5, math.nan)]
     ['0.129', '1.37', '12 346', '1.23 × 10⁻⁵', '−0.500', '–']
     """
-    if value is None or not math.isfinite(value):
+    if not math.isfinite(value):
         return "–"
     if value == 0:
         return "0"
-    if abs(value) < 1e-3:
+    if abs(value) < 1e-4:
         mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
         return f"{mantissa} × 10{str(int(exponent)).translate(_SUPERSCRIPT)}".replace("-", "−")
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))

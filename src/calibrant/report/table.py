@@ -89,7 +89,7 @@ def _page(board: Board) -> _Page:
         title = ", ".join(f"{name}={registry.show(value)}" for name, value in row.slice.items())
         sections.setdefault(title, {}).setdefault(row.agent, {})[row.metric] = row
     counts = {
-        "n": len({row.n for row in board.rows}) > 1,
+        "n": len({row.n for row in board.rows if row.n}) > 1,
         "failed": any(row.failed for row in board.rows),
     }
     return _Page(
@@ -103,7 +103,7 @@ def _page(board: Board) -> _Page:
 
 
 def _line(agent: str, rows: Mapping[str, Row], leading: str) -> _Line:
-    seen = sorted({row.n for row in rows.values()})
+    seen = sorted({row.n for row in rows.values() if row.n}) or [0]  # a dash already says that a metric is missing
     return _Line(
         agent=agent,
         tier=str(rows[leading].tier or "–"),
@@ -121,7 +121,7 @@ def _verdict(row: Row) -> str:
 
 
 def _notes(board: Board, counts: Mapping[str, bool]) -> Iterator[str]:
-    over = "n" if counts["n"] else f"{board.rows[0].n}"
+    over = "n" if counts["n"] else f"{max(row.n for row in board.rows)}"
     each = " in each section" if board.by else ""
     star = f"; * differs from {board.baseline} (paired, 5 %, each comparison by itself)" if board.baseline else ""
     yield f"95 % intervals over {over} environments{each}, stratified by setting{star}."
@@ -189,8 +189,10 @@ def _block(page: _Page, metrics: Sequence[str], gap: int) -> Table:
 
 
 def _wrapped(metric: str) -> str:
+    """The heading on lines of up to 11 letters; the arrow stays with the last word."""
     name, _, arrow = heading(metric).rpartition(" ")
-    return "\n".join(textwrap.wrap(f"{name}\N{NO-BREAK SPACE}{arrow}", 11, break_long_words=False))
+    lines = textwrap.wrap(f"{name}\N{NO-BREAK SPACE}{arrow}", 11, break_long_words=False)
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _text(page: Group, width: int) -> str:

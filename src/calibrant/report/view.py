@@ -7,19 +7,29 @@ import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import date
 from typing import Any
 
 from calibrant import registry
 from calibrant.report.board import COSTS, Board, Row, better
-from calibrant.report.charts import JOINT, cost_charts, curve_charts, loss_charts, losses, numbers, parts_charts
+from calibrant.report.charts import (
+    JOINT,
+    cost_charts,
+    curve_charts,
+    is_relative,
+    loss_charts,
+    losses,
+    numbers,
+    parts_charts,
+)
 from calibrant.report.page import Published, SuitePage, sentences
 from calibrant.report.pictures import Gallery
 from calibrant.report.style import CONTROLS, SHAPES, base_name, colours, label, number, shapes, short_name
 
-DOT_COLOURS = ("#0a2f57", "#e8590c")  # training points of class 0 and of class 1
-AXES = {"train": ("{} training point", "{} training points"), "temp": ("temperature {}", "temperature {}")}
-SHOWN_VALUES = 6
+DOTS = (("#0a2f57", "#fff"), ("#ffd9a8", "#3d1700"))  # fill and ring of training points of class 0 and of class 1
+AXES = {"train": ("{} training point", "{} training points"), "temp": ("temperature {}",) * 2}
+CROWDED = 50  # more training points than this would hide a small map
+SHOWN_VALUES = 4
 
 View = dict[str, Any]
 
@@ -60,6 +70,7 @@ def page_view(page: SuitePage, identity: str) -> View:
         "summary": sentences(page),
         "tiles": _tiles(page),
         "baseline": board.baseline,
+        "relative": is_relative(board),
         "agents": [looks[agent] for agent in board.agents],
         "columns": _columns(page),
         "table": _table(page, looks),
@@ -98,13 +109,14 @@ def _tiles(page: SuitePage) -> list[tuple[str, str, bool]]:
         ("Failed cells", str(facts.failed), facts.failed > 0),
     ]
     tiles += [("Newest record", _date(facts.newest), False)] if facts.newest else []
+    tiles += [("Calibrant", ", ".join(facts.facts["calibrant"]), False)] if "calibrant" in facts.facts else []
     return tiles
 
 
 def _columns(page: SuitePage) -> list[View]:
     """The suite's metrics that hold any number."""
     return [
-        {"metric": metric, "label": label(metric), "better": better(metric)}
+        {"metric": metric, "label": label(metric).replace(" τ", "\N{NO-BREAK SPACE}τ"), "better": better(metric)}
         for metric in page.suite.metrics
         if numbers(page.overall, metric)
     ]
@@ -113,7 +125,7 @@ def _columns(page: SuitePage) -> list[View]:
 def _table(page: SuitePage, looks: Mapping[str, Look]) -> list[View]:
     rows = {(row.agent, row.metric): row for row in page.overall.rows}
     columns = [column["metric"] for column in _columns(page)]
-    decimals = {metric: _decimals([row.mean for row in numbers(page.overall, metric)]) for metric in columns}
+    decimals = {metric: _decimals(metric, [row.mean for row in numbers(page.overall, metric)]) for metric in columns}
     return [
         {
             "agent": looks[agent],
@@ -146,19 +158,18 @@ def _mark(row: Row) -> str | None:
     return "better" if (row.difference.mean < 0) == (better(row.metric) == "lower") else "worse"
 
 
-def _decimals(values: Sequence[float]) -> int | None:
-    """One number of decimals per column, so that its digits line up; None for a column that spans magnitudes."""
+def _decimals(metric: str, values: Sequence[float]) -> int | None:
+    """One number of decimals per column, so that its digits line up; None for costs, which span magnitudes."""
     sizes = [abs(value) for value in values if value]
-    if sizes and max(sizes) > 1000 * min(sizes):
+    if metric in COSTS:
         return None
     return min(4, max(0, 2 - math.floor(math.log10(statistics.median(sizes))))) if sizes else 2
 
 
 def _fixed(value: float, decimals: int | None) -> str:
     if decimals is None:
-        return number(value)
-    text = f"{value:,.{decimals}f}".replace(",", "\N{NARROW NO-BREAK SPACE}").replace("-", "−")
-    return text if value == 0 or abs(value) >= 0.5 * 10**-decimals else number(value, 2)
+        return "< 0.0001" if 0 < value < 1e-4 else number(value, 2)
+    return f"{value:z,.{decimals}f}".replace(",", "\N{NARROW NO-BREAK SPACE}").replace("-", "−")
 
 
 # --- figures ------------------------------------------------------------------------------------
@@ -182,8 +193,9 @@ def _galleries(page: SuitePage, identity: str, looks: Mapping[str, Look]) -> lis
             or gallery.problem,
             "seed": gallery.seed,
             "truth": gallery.truth,
-            "dots": list(zip(gallery.points, DOT_COLOURS, strict=True)),
+            "dots": [(path, *paint) for path, paint in zip(gallery.points, DOTS, strict=True)],
             "dot": _dot_size(gallery),
+            "crowded": gallery.train > CROWDED,
             "worlds": max(len(strip.worlds) for strip in gallery.strips),
             "strips": [
                 {"agent": looks[strip.agent], "mean": strip.mean, "worlds": strip.worlds} for strip in gallery.strips
@@ -243,14 +255,12 @@ def _contents(view: View) -> list[tuple[str, str]]:
 
 
 def _listed(values: Sequence[str]) -> str:
-    shown = ", ".join(values[:SHOWN_VALUES])
-    return shown + (f" and {len(values) - SHOWN_VALUES} more" if len(values) > SHOWN_VALUES else "")
+    return "; ".join(values) if len(values) <= SHOWN_VALUES else f"{len(values)} different values"
 
 
 def _date(text: str) -> str:
-    """A time as people write it; what is no ISO time stays as it is."""
+    """A date as people write it; what is no ISO date stays as it is."""
     try:
-        time = datetime.fromisoformat(text)
+        return f"{date.fromisoformat(text):%-d %B %Y}"
     except ValueError:
         return text
-    return f"{time.astimezone(UTC):%-d %B %Y, %H:%M} UTC" if time.tzinfo else f"{time:%-d %B %Y, %H:%M}"

@@ -12,7 +12,6 @@ def migrate() -> None:
         connection=context.config.attributes["connection"],
         target_metadata=metadata,
         version_table=VERSION_TABLE,
-        transactional_ddl=True,  # SQLite can; alembic assumes that it cannot
     )
     with context.begin_transaction():
         context.run_migrations()

@@ -1,0 +1,27 @@
+"""`python -m benchmarks [kernel] [commands] [sweep] [--full]`: prints a Markdown table as rows are measured."""
+
+from __future__ import annotations
+
+import sys
+
+from benchmarks import commands, kernel, sweep
+from benchmarks.measure import Row
+
+PARTS = ("kernel", "commands", "sweep")
+
+
+def main(words: list[str]) -> None:
+    full = "--full" in words
+    chosen = [word for word in words if word != "--full"] or list(PARTS)
+    if unknown := set(chosen) - set(PARTS):
+        raise SystemExit(f"unknown part {', '.join(sorted(unknown))}; it should be {', '.join(PARTS)}")
+    print("| what | measured | to reach | met |\n|---|---|---|---|", flush=True)
+    found: list[Row] = []
+    for part in chosen:
+        measured = {"kernel": kernel.rows, "commands": commands.rows, "sweep": lambda: sweep.rows(full)}[part]()
+        found += measured
+        print("\n".join(row.markdown() for row in measured), flush=True)
+    sys.exit(any(row.met is False for row in found))
+
+
+main(sys.argv[1:])

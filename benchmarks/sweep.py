@@ -1,0 +1,47 @@
+"""The whole 2-D sweep, every question included, from an empty compilation cache; beside what the original needs.
+
+The original's CPU hours (neural_testbed at its defaults, warm, on the same kind of machine) are constants: it cannot be
+installed beside Calibrant. It also spends 8 CPU seconds and 1.1 GB on imports in every process, not counted here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.measure import Row, calibrant, fresh
+
+ORIGINAL_CPU_HOURS = {"mlp": 0.55, "ensemble": 3.2, "ensemble+": 4.1}
+TARGET_CPU_SECONDS = {"mlp": 40, "ensemble": 1500, "ensemble+": 1500}
+SLICE = ["--where", "temp=0.1", "--seeds", "2"]  # a fifteenth of the sweep, with every training size
+
+
+def rows(full: bool) -> list[Row]:
+    return [row for agent in ORIGINAL_CPU_HOURS for row in _agent(agent, full or agent == "mlp")] + [_scaling()]
+
+
+def _agent(agent: str, whole: bool) -> list[Row]:
+    with fresh() as name:
+        folder = Path(name)
+        words = ["run", "testbed", "--preset", "paper", "--agents", agent, "--executor", "local", "--store", "s.db"]
+        spent = calibrant(words if whole else words + SLICE, folder, folder / "cache")
+    seconds = spent.cpu if whole else spent.cpu * 15
+    target = TARGET_CPU_SECONDS[agent]
+    ratio = ORIGINAL_CPU_HOURS[agent] * 3600 / seconds
+    how = "" if whole else " (a fifteenth, times 15)"
+    return [
+        Row(f"sweep of `{agent}`{how}", f"{seconds:.0f} CPU s", f"at most {target}", seconds <= target),
+        Row("the original over ours", f"{ratio:.0f} times", ""),
+        Row("peak memory", f"{spent.peak_mb:.0f} MB", "at most 2000", spent.peak_mb <= 2000),
+    ]
+
+
+def _scaling() -> Row:
+    """Throughput of two worker processes over one, programs compiled beforehand."""
+    with fresh() as name:
+        folder, cache = Path(name), Path(name) / "cache"
+        base = ["run", "testbed", "--preset", "paper", "--agents", "ensemble", "--where", "temp=0.1,train=100|1000",
+                "--seeds", "10", "--executor", "processes"]  # fmt: skip
+        calibrant([*base, "--seeds", "1", "--workers", "1", "--store", "warm.db"], folder, cache)
+        one = calibrant([*base, "--workers", "1", "--store", "one.db"], folder, cache).wall
+        two = calibrant([*base, "--workers", "2", "--store", "two.db"], folder, cache).wall
+    return Row("throughput of 2 processes over 1", f"{one / two:.2f} times", "at least 1.8", one / two >= 1.8)
