@@ -112,8 +112,8 @@ class Results:
 def current(records: Iterable[Record]) -> list[Record]:
     """Leave out records made under an older definition of their problem, of the metrics, or of their agent.
 
-    An agent of which the store knows one definition only is taken as it is, and need not be importable here; of several,
-    only today's counts, because numbers of different methods must not be averaged under one name.
+    An agent of which the store knows one definition only is taken as it is, and need not be importable here; of
+    several, only today's counts: numbers of different methods must not be averaged under one name.
     """
     kept = [record for record in records if _meant_today(record)]
     meanings: dict[str, set[str]] = {}

@@ -113,10 +113,9 @@ def test_order_of_anchors_within_a_tuple(case: Case, data: st.DataObject) -> Non
 
 
 @law
-@given(ANY, st.randoms(use_true_random=False))
-def test_order_of_worlds(case: Case, random: st.random) -> None:  # type: ignore[valid-type]
-    order = list(range(len(case.answers.logp)))
-    random.shuffle(order)  # type: ignore[attr-defined]
+@given(ANY, st.data())
+def test_order_of_worlds(case: Case, data: st.DataObject) -> None:
+    order = data.draw(st.permutations(range(len(case.answers.logp))))
     same(case, with_worlds(case, np.array(order)))
 
 

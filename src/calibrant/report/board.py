@@ -60,6 +60,13 @@ class Row:
     mc_se: float = 0.0
     tier: int | None = None
 
+    @property
+    def verdict(self) -> str:
+        """`better` or `worse` than the baseline where the paired difference shows it, else nothing."""
+        if self.difference is None or not self.difference.excludes(0):
+            return ""
+        return "better" if (self.difference.mean < 0) == (better(self.metric) == "lower") else "worse"
+
 
 @dataclass(frozen=True)
 class Board:

@@ -20,6 +20,7 @@ from calibrant.suites.base import Suite
 from calibrant.types import Record
 
 SLICES = ("train", "temp")
+DEFINED = "defined"  # digests of what the problem, the agent and the metrics meant: for programs
 DATE = "date"  # the provenance entry that holds a record's day, ISO 8601
 
 
@@ -93,7 +94,7 @@ def summarise(records: Sequence[Record]) -> Provenance:
         failed=sum(record.failed for record in records),
         environments=len({(record.cell.problem, record.cell.seed) for record in records}),
         newest=max(facts.get(DATE, ()), default=None),
-        facts={name: tuple(sorted(values)) for name, values in sorted(facts.items()) if name != DATE},
+        facts={name: tuple(sorted(values)) for name, values in sorted(facts.items()) if name not in (DATE, DEFINED)},
         failures=tuple((agent, count, reason) for (agent, reason), count in reasons.most_common()),
     )
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from calibrant import registry
-from calibrant.report.board import Board, Row, better
+from calibrant.report.board import Board, Row
 from calibrant.report.wording import heading, quantity
 from calibrant.types import CalibrantError
 
@@ -110,14 +110,8 @@ def _line(agent: str, rows: Mapping[str, Row], leading: str) -> _Line:
         n=f"{seen[0]}–{seen[-1]}" if len(seen) > 1 else str(seen[0]),
         failed=str(max(row.failed for row in rows.values())),
         cells={metric: quantity(row.mean, row.low, row.high) for metric, row in rows.items()},
-        verdicts={metric: _verdict(row) for metric, row in rows.items()},
+        verdicts={metric: row.verdict for metric, row in rows.items()},
     )
-
-
-def _verdict(row: Row) -> str:
-    if row.difference is None or not row.difference.excludes(0):
-        return ""
-    return "better" if (row.difference.mean < 0) == (better(row.metric) == "lower") else "worse"
 
 
 def _notes(board: Board, counts: Mapping[str, bool]) -> Iterator[str]:

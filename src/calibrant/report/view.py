@@ -147,15 +147,9 @@ def _cell(row: Row | None, decimals: int | None, baseline: str | None) -> View |
         "sort": repr(row.mean),
         "interval": f"[{', '.join(limits)}]" if len(limits) == 2 else "no interval",
         "tier": None if row.metric in COSTS else row.tier,
-        "mark": None if row.metric in COSTS or row.agent == baseline else _mark(row),
+        "mark": None if row.metric in COSTS or row.agent == baseline else row.verdict or None,
         "bias": f"estimated Monte-Carlo bias {error}" if row.mc_bias or row.mc_se else "",
     }
-
-
-def _mark(row: Row) -> str | None:
-    if row.difference is None or not row.difference.excludes(0):
-        return None
-    return "better" if (row.difference.mean < 0) == (better(row.metric) == "lower") else "worse"
 
 
 def _decimals(metric: str, values: Sequence[float]) -> int | None:

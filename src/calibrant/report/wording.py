@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from calibrant.report.board import better
 
+ROUND_OFF = 1e-7  # what single precision leaves of a score that is zero
 WORDS = {"cpu": "CPU", "seconds": "s", "mb": "MB"} | {
     word: word.upper() for word in ("kl", "nll", "ece", "aurcc", "rpp", "cr10", "augrc", "aurc")
 }
@@ -34,6 +35,8 @@ def quantity(mean: float, low: float, high: float) -> str:
     """
     if not math.isfinite(mean):
         return "–"
+    if max(map(abs, (mean, low, high))) < ROUND_OFF or (abs(mean) < ROUND_OFF and not math.isfinite(low)):
+        return "0"
     half = (high - low) / 2
     if not math.isfinite(half) or half <= 1e-9 * abs(mean):
         return _writer(abs(mean), 0 if mean.is_integer() else 2 - _exponent(mean))(mean)
