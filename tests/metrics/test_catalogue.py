@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -64,3 +67,13 @@ def test_items_are_kept_where_the_rest_follows_from_them() -> None:
             assert value.items.dtype == np.float32, name
             assert value.items.shape == (value.n,), name
             assert value.items.mean() == pytest.approx(value.mean, rel=1e-4, abs=1e-6), name
+
+
+def test_answers_are_let_go_once_they_are_scored() -> None:
+    instance = testbed.Testbed(tuples=20).sample(0)
+    logp = np.log(np.full((5, len(instance.question.x), 2), 0.5))
+    alive = weakref.ref(logp)
+    score(Answers(logp), instance.question, instance.truth)
+    del logp
+    gc.collect()
+    assert alive() is None

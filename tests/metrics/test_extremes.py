@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.special import log_softmax, logsumexp
@@ -122,6 +123,15 @@ def test_single_precision_answers(enumerate_up_to: int, monkeypatch: pytest.Monk
     for name in double:
         assert single[name].mean == pytest.approx(double[name].mean, rel=1e-5), name
         assert single[name].mean == widened[name].mean, name
+
+
+def test_answers_of_another_library_are_scored_in_double_precision_too() -> None:
+    """JAX has no float64 here; an array of its own must not drag the arithmetic down to its precision."""
+    logp = np.float32(log_softmax(30 * np.random.default_rng(7).normal(size=(20, TAU, 2)), axis=2))
+    truth = np.log(np.full((TAU, 2), 0.5))
+    ours, theirs = judged(logp, truth, False), judged(jnp.asarray(logp), truth, False)
+    for name in ours:
+        assert theirs[name].mean == ours[name].mean, name
 
 
 def test_drawn_labels_at_huge_logits(monkeypatch: pytest.MonkeyPatch) -> None:

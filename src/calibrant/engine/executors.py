@@ -1,8 +1,8 @@
 """Who does the work: this process, or one single-threaded process per core. Both yield finished tasks as they come.
 
 Workers are spawned, never forked (JAX's threads do not survive a fork). A worker that dies takes nothing with it: the
-tasks that were in hand are given out again, one at a time, and the others go on in a new pool; a task that kills its
-worker twice is a failed cell.
+tasks that were in hand are given out again, one at a time, and the others go on in a new pool; a task that kills a
+worker it has for itself is a failed cell.
 """
 
 from __future__ import annotations

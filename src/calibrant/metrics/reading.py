@@ -31,6 +31,7 @@ class Reading:
 
     def __init__(self, answers: Answers, question: Question, truth: Truth, key: object = "metric") -> None:
         self.answers, self.question, self.truth, self.key = answers, question, truth, key
+        self._joint: dict[int, JointParts] = {}  # not functools.cache, which would keep all answers alive for ever
 
     @property
     def true_logp(self) -> Array | None:
@@ -63,10 +64,12 @@ class Reading:
             p, entropy = np.exp(true), -(np.exp(true) * true).sum(axis=-1)
         return Marginal(logq[rows], left_out[:, rows], p, labels, entropy)
 
-    @functools.cache  # noqa: B019 - a reading lives as long as one cell is scored
     def joint(self, family: int) -> JointParts:
-        tuples: Tuples = self.question.tuples[family]
-        stream = Stream(self.key, "labels", tuples.name, tuples.tau)
-        logq, _ = self._averaged
-        labels = np.asarray(self.truth.labels)
-        return joint_parts(self.answers.logp, self.groups, tuples, logq, self.true_logp, labels, stream)
+        """The parts of the joint score of one family of tuples."""
+        if family not in self._joint:
+            tuples: Tuples = self.question.tuples[family]
+            stream = Stream(self.key, "labels", tuples.name, tuples.tau)
+            logq, _ = self._averaged
+            logp, labels = np.asarray(self.answers.logp), np.asarray(self.truth.labels)
+            self._joint[family] = joint_parts(logp, self.groups, tuples, logq, self.true_logp, labels, stream)
+        return self._joint[family]

@@ -41,7 +41,7 @@ class Minibatches:
 
 
 def take(rows: Array | None, values: Array) -> Array:
-    return values if rows is None else values[rows]
+    return values if rows is None else jnp.asarray(values)[rows]
 
 
 def shuffled(key: Key, size: Array, rows: int, steps: int, batch: int) -> Minibatches:

@@ -1,0 +1,156 @@
+"""Every agent of the registry keeps the contract: shapes, atoms, coherent worlds, reproducible, finite."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from scipy.special import log_softmax
+
+from calibrant import registry, seeds
+from calibrant.metrics import score
+from calibrant.protocols import Agent, Belief, Worlds
+from calibrant.train.beliefs import FiniteBelief, NetworkWorlds, SampledBelief
+from calibrant.types import Answers, Array, CalibrantError, Instance
+
+SMALL = {
+    "logistic": "logistic?steps=20",
+    "mlp": "mlp?steps=20&hidden=8",
+    "ensemble": "ensemble?size=3&steps=20&hidden=8",
+    "ensemble+": "ensemble+?size=3&steps=20&hidden=8&bootstrap=bernoulli",
+}
+ATOMS = {"uniform": 1, "oracle": 1, "prior": None, "logistic": 1, "mlp": 1, "ensemble": 3, "ensemble+": 3}
+AGENTS = sorted(registry.table("agents"))
+WORLDS = 5
+
+
+@functools.cache
+def instance() -> Instance:
+    drawn: Instance = registry.resolve("problems", "testbed?train=5&tuples=20&classes=3&hidden=8x8").sample(0)
+    return replace(drawn, facts=replace(drawn.facts, environment=drawn.environment))
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """An agent's program, compiled once for all tests of this file."""
+
+    agent: Any
+    fit: Any
+    belief: Any
+
+
+@functools.cache
+def fitted(name: str) -> Fitted:
+    agent = registry.resolve("agents", SMALL.get(name, name))
+    train, facts = instance().train, instance().facts
+
+    def fit(key: Any) -> Any:
+        return agent.fit(key, train, facts)
+
+    program = jax.jit(fit) if getattr(agent, "native", False) else fit
+    return Fitted(agent, program, program(seeds.jax_key(name, 0)))
+
+
+def imagine(belief: Any, seed: int = 0) -> Any:
+    key = seeds.jax_key("worlds", seed)
+    return _worlds(belief, key) if isinstance(belief, FiniteBelief | SampledBelief) else belief.worlds(key, WORLDS)
+
+
+def ask(worlds: Any, x: Array | None = None) -> Array:
+    """Logits [worlds, inputs, classes] at the question's inputs, or at others."""
+    inputs = instance().question.x if x is None else x
+    return np.asarray(_call(worlds, inputs) if isinstance(worlds, NetworkWorlds) else worlds(inputs))
+
+
+_worlds = jax.jit(lambda belief, key: belief.worlds(key, WORLDS))  # beliefs and worlds are trees: compiled once
+_call = jax.jit(lambda worlds, x: worlds(x))
+
+
+def test_no_agent_is_forgotten() -> None:
+    assert set(AGENTS) == ATOMS.keys()
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_protocols(name: str) -> None:
+    found = fitted(name)
+    assert isinstance(found.agent, Agent)
+    assert isinstance(found.belief, Belief)
+    assert isinstance(imagine(found.belief), Worlds)
+    assert found.belief.atoms == ATOMS[name]
+    if getattr(found.agent, "native", False):
+        assert found.agent.networks(WORLDS) == (ATOMS[name] or WORLDS)
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_answers(name: str) -> None:
+    belief = fitted(name).belief
+    worlds = imagine(belief)
+    logits = ask(worlds)
+    assert logits.shape == (ATOMS[name] or WORLDS, len(instance().question.x), 3)
+    assert np.isfinite(logits).all()
+    assert worlds.weights is None
+    answers = Answers(log_softmax(logits, axis=2), exact=belief.atoms is not None)
+    scores = score(answers, instance().question, instance().truth)
+    assert all(np.isfinite(value.mean) for value in scores.values())
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_a_world_is_one_function(name: str) -> None:
+    """The same answer at an input, whichever other inputs are asked with it, and when."""
+    worlds, x = imagine(fitted(name).belief), instance().question.x
+    whole = ask(worlds)
+    np.testing.assert_allclose(ask(worlds, x[::-1])[:, ::-1], whole, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(ask(worlds, x[3:8]), whole[:, 3:8], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_the_key_decides(name: str) -> None:
+    found = fitted(name)
+    first = ask(imagine(found.belief))
+    np.testing.assert_array_equal(ask(imagine(found.fit(seeds.jax_key(name, 0)))), first)
+    if name in SMALL:
+        assert (ask(imagine(found.fit(seeds.jax_key(name, 1)))) != first).any()
+
+
+@pytest.mark.parametrize("name", ["ensemble", "ensemble+", "prior"])
+def test_worlds_differ(name: str) -> None:
+    logits = ask(imagine(fitted(name).belief))
+    for one in range(len(logits)):
+        for other in range(one):
+            assert np.abs(logits[one] - logits[other]).max() > 1e-2
+
+
+def test_the_oracle_has_no_divergence() -> None:
+    logits = ask(imagine(fitted("oracle").belief))
+    scores = score(Answers(log_softmax(logits, axis=2), exact=True), instance().question, instance().truth)
+    for metric in ("kl_tau1", "kl_tau10", "kl_tau10_dyadic"):
+        assert scores[metric].mean == pytest.approx(0, abs=1e-5)
+
+
+def test_the_oracle_must_be_told() -> None:
+    facts = replace(instance().facts, environment=None)
+    with pytest.raises(CalibrantError, match="needs a problem whose true environment is known"):
+        registry.resolve("agents", "oracle").fit(0, instance().train, facts)
+
+
+def test_uniform_is_flat() -> None:
+    assert not ask(imagine(fitted("uniform").belief)).any()
+
+
+def test_the_prior_never_looks_at_the_data() -> None:
+    agent, facts, train = fitted("prior").agent, instance().facts, instance().train
+    blind = agent.fit(seeds.jax_key(0), replace(train, y=1 - train.y), facts)
+    first, second = (ask(imagine(fitted("prior").belief, seed)) for seed in (0, 1))
+    np.testing.assert_array_equal(ask(imagine(blind)), first)
+    assert (first != second).any()
+
+
+def test_the_prior_knows_the_temperature() -> None:
+    agent, facts = fitted("prior").agent, instance().facts
+    warm = agent.fit(seeds.jax_key(0), instance().train, replace(facts, temperature=1.0))
+    cold = ask(imagine(fitted("prior").belief))
+    np.testing.assert_allclose(ask(imagine(warm)) / facts.temperature, cold, rtol=1e-4)
