@@ -27,7 +27,7 @@ def evaluate(
     store: str = DEFAULT_STORE,
     *,
     seeds: int | None = None,
-    where: Mapping[str, str] | None = None,
+    where: Mapping[str, object] | None = None,
     baseline: str | None = None,
     executor: str = "auto",
     workers: int | None = None,
@@ -95,6 +95,8 @@ class Results:
         from calibrant.report.html import write_report
         from calibrant.report.page import suite_page
 
+        if Path(path).is_dir():
+            raise CalibrantError(f"the report cannot be written to '{path}': it is a directory, and a report is a file")
         names = list(suites) or self.suites()
         pages = []
         for name in names:

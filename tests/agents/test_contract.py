@@ -77,12 +77,12 @@ def test_no_agent_is_forgotten() -> None:
 @pytest.mark.parametrize("name", AGENTS)
 def test_protocols(name: str) -> None:
     found = fitted(name)
-    assert isinstance(found.agent, Agent)
-    assert isinstance(found.belief, Belief)
-    assert isinstance(imagine(found.belief), Worlds)
     assert found.belief.atoms == ATOMS[name]
     if getattr(found.agent, "native", False):
         assert found.agent.networks(WORLDS) == (ATOMS[name] or WORLDS)
+    assert isinstance(found.agent, Agent)
+    assert isinstance(found.belief, Belief)
+    assert isinstance(imagine(found.belief), Worlds)
 
 
 @pytest.mark.parametrize("name", AGENTS)

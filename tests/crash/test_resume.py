@@ -27,8 +27,8 @@ import time
 import numpy as np
 
 def agent(seed, train, facts):
-    time.sleep(0.15)
-    weights = np.random.default_rng(seed).normal(size=(3, facts.inputs, facts.classes))
+    time.sleep(0.4)
+    weights = np.random.default_rng(seed).normal(size=(1, facts.inputs, facts.classes))
     return lambda x: x @ weights
 """
 
@@ -41,7 +41,7 @@ def agent(seed, train, facts):
     return lambda x: [[[0.0] * facts.classes] * len(x)]
 """
 
-SETTINGS = ("--where", "train=1|10", "--seeds", "1")  # 6 cells per agent
+SETTINGS = ("--where", "train=10", "--seeds", "1")  # 3 cells per agent
 WHOLE = ("run", "testbed", "--agents", "mlp?steps=20,oracle", "--agent", "slow.py:agent", *SETTINGS)
 SOME = ("run", "testbed", "--agents", "oracle", "--agent", "slow.py:agent", *SETTINGS)
 
@@ -65,7 +65,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where a run was left in peace."""
     folder = tmp_path_factory.mktemp("sound")
     (folder / "slow.py").write_text(SLOW)
-    assert outcome(folder, *WHOLE, "--executor", "local")["done"] == 18
+    assert outcome(folder, *WHOLE, "--executor", "local")["done"] == 9
     return folder
 
 
@@ -168,17 +168,17 @@ def test_killed_at_random_moments_it_resumes_to_the_same_numbers(
     folder: Path, uninterrupted: dict[str, Record]
 ) -> None:
     before = 0
-    for executor, more in (("processes", 1), ("local", 3)):
+    for executor, more in (("processes", 1), ("local", 2)):
         process = start(folder, *WHOLE, "--executor", executor)
         until(lambda least=before + more: count(folder) >= least, process)  # type: ignore[misc]
-        time.sleep(random.uniform(0, 0.2))
+        time.sleep(random.uniform(0, 0.3))
         process.kill()
         process.communicate()
         after = count(folder)
-        assert before + more <= after < 18
+        assert before + more <= after < 9
         before = after
     result = outcome(folder, *WHOLE, "--executor", "local")
-    assert (result["total"], result["already"], result["done"]) == (18, before, 18 - before)
+    assert (result["total"], result["already"], result["done"]) == (9, before, 9 - before)
     assert_same(stored(folder), uninterrupted)
 
 
@@ -186,19 +186,19 @@ def test_a_cell_that_is_run_apart_has_the_same_numbers(folder: Path, uninterrupt
     """Cells of one cohort, run at different times, come to sit in other lanes beside other cells."""
     apart = ("run", "testbed", "--agents", "mlp?steps=20", "--seeds", "1", "--executor", "local")
     assert outcome(folder, *apart, "--where", "train=10,temp=0.5")["done"] == 1
-    assert outcome(folder, *apart, "--where", "train=1|10")["done"] == 5
+    assert outcome(folder, *apart, "--where", "train=10")["done"] == 2
     assert_same(stored(folder), {key: one for key, one in uninterrupted.items() if one.cell.agent == "mlp?steps=20"})
 
 
 @pytest.mark.parametrize("executor", ["local", "processes"])
 def test_ctrl_c_leaves_a_store_to_resume_from(folder: Path, uninterrupted: dict[str, Record], executor: str) -> None:
     process = start(folder, *SOME, "--executor", executor, "--workers", "2")
-    until(lambda: count(folder) >= 8, process)  # all of the oracle's and two of the slow ones
+    until(lambda: count(folder) >= 4, process)  # so that some are done and some are not
     os.killpg(process.pid, signal.SIGINT)
     out, _ = finish(process, 130)
     assert "interrupted; the same command continues from here" in out
     kept = count(folder)
-    assert f"12 cells: 0 already there, {kept} done" in out and 8 <= kept < 12
+    assert f"6 cells: 0 already there, {kept} done" in out and 4 <= kept < 6
     assert_no_one_left(process.pid)
     assert outcome(folder, *SOME, "--executor", "local")["already"] == kept
     assert_same(
@@ -222,7 +222,7 @@ def test_ctrl_c_before_the_first_cell_is_quiet(folder: Path) -> None:
 def test_two_runs_at_once_end_with_every_cell_once(folder: Path, uninterrupted: dict[str, Record]) -> None:
     both = [start(folder, *SOME, "--executor", "local", "--json") for _ in range(2)]
     results = [json.loads(finish(process)[0]) for process in both]
-    assert all(one["total"] == one["already"] + one["done"] == 12 for one in results)
+    assert all(one["total"] == one["already"] + one["done"] == 6 for one in results)
     assert_same(
         stored(folder), {key: one for key, one in uninterrupted.items() if not one.cell.agent.startswith("mlp")}
     )
@@ -233,7 +233,6 @@ def test_only_what_is_missing_is_run(folder: Path) -> None:
     steps = [
         (("--agents", "oracle", "--seeds", "1"), 0, 3),
         (("--agents", "oracle", "--agent", "slow.py:agent", "--seeds", "2"), 3, 9),
-        (("--agent", "slow.py:agent", "--seeds", "1"), 3, 0),
     ]
     for more, already, done in steps:
         result = outcome(folder, *words, *more)

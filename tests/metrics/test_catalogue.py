@@ -49,9 +49,8 @@ def test_names_follow_the_question() -> None:
 
 def test_aggregate_is_what_the_testbed_tunes_for() -> None:
     instance = testbed.Testbed(tuples=20).sample(1)
-    noisy = np.asarray(instance.truth.logp)[None] + np.random.default_rng(0).normal(
-        size=(12, *instance.truth.logp.shape)
-    )
+    truth = np.asarray(instance.truth.logp)
+    noisy = truth + np.random.default_rng(0).normal(size=(12, *truth.shape))
     noisy -= np.logaddexp(noisy[..., :1], noisy[..., 1:])
     scores = score(Answers(noisy), instance.question, instance.truth)
     one, ten, both = scores["kl_tau1"], scores["kl_tau10"], scores["aggregate"]

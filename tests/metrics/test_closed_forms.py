@@ -82,7 +82,7 @@ def test_beta_bernoulli_likelihood_of_every_count(a: float, b: float) -> None:
     answers = Answers(logp, beta.pdf(GRID, a, b), exact=True)
     scores = score(answers, Question(np.zeros((110, 1)), (family,), np.arange(110)[:, None]), Truth(labels))
     expected = betaln(a, b) - betaln(a + ones, b + 10 - ones)
-    np.testing.assert_allclose(scores["joint_nll_tau10"].items, expected, rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(scores["joint_nll_tau10"].items), expected, rtol=1e-5)
     assert scores["joint_nll_tau10"].mean == pytest.approx(expected.mean(), rel=1e-6)
     assert "kl_tau10" not in scores  # there is no KL where the truth is not known
 

@@ -59,7 +59,7 @@ def test_polyadic_tuples_against_all_labellings(classes: int, kappa: int, exact:
     family = polyadic_tuples(Stream("test", kappa), 5, 5, kappa)
     scores = score(Answers(logp, weights, exact), ask((family,), 5 * kappa), Truth(np.zeros(5 * kappa, int), truth))
     expected = by_hand(logp, weights, truth, family)
-    np.testing.assert_allclose(scores[f"kl_tau5_{family.name}"].items, expected, rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(scores[f"kl_tau5_{family.name}"].items), expected, rtol=1e-5)
     assert scores[f"kl_tau5_{family.name}"].mean == pytest.approx(expected.mean(), rel=1e-10)
 
 
@@ -128,6 +128,25 @@ def test_drawn_labels_leave_out_the_same_groups(monkeypatch: pytest.MonkeyPatch)
     np.testing.assert_allclose(sampled.kl_left_out, exact.kl_left_out, atol=2 * 4.9 * noise)
 
 
+def test_the_arithmetic_of_drawn_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Given the very labellings: the marginal part in closed form, plus the mean of log prod q - log Q over them."""
+    logp, weights, truth = drawn(9, 10, 3, 3)
+    family = Tuples("odd", 5, np.array([[0, 1, 2]]), np.array([[3, 0, 2]]))
+    reading = Reading(Answers(logp, weights), ask((family,), 3), Truth(np.zeros(3, int), truth), key="known")
+    monkeypatch.setattr(joint, "ENUMERATE", 1)
+    found = reading.joint(0).kl[0]
+    at = [0, 2]
+    counts = joint._draw_counts(Stream("known", "labels", "odd", 5), np.exp(truth[at])[None], (3, 2))[0]
+    counts = counts.reshape(joint.DRAWS, 2, 3)
+    np.testing.assert_array_equal(counts.sum(axis=2), np.tile([3, 2], (joint.DRAWS, 1)))
+    share = weights / weights.sum()
+    logq = logsumexp(logp, b=share[:, None, None], axis=0)
+    marginal = np.array([3, 0, 2]) @ (np.exp(truth) * (truth - logq)).sum(axis=1)
+    log_q = logsumexp(np.einsum("wac,dac->wd", logp[:, at], counts), b=share[:, None], axis=0)
+    dependence = np.einsum("ac,dac->d", logq[at], counts) - log_q
+    assert found == pytest.approx(marginal + dependence.mean(), rel=1e-12)
+
+
 @pytest.mark.parametrize("temp", [0.01, 0.1, 0.5])
 def test_only_the_dependence_part_is_noisy(temp: float) -> None:
     """The variance over labellings, exact by enumeration, against that of the naive log P(y) - log Q(y).
@@ -183,7 +202,7 @@ def test_observed_labels_are_repeated_with_their_anchor(kappa: int) -> None:
         at = places(family, row)
         expected.append(-logsumexp(logp[:, at, labels[at]].sum(axis=1), b=weights / weights.sum()))
     name = f"tau6_{family.name}"
-    np.testing.assert_allclose(scores[f"joint_nll_{name}"].items, expected, rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(scores[f"joint_nll_{name}"].items), expected, rtol=1e-5)
     assert not [name for name in scores if name.startswith("kl")]
     total = scores[f"marginal_{name}"].mean + scores[f"dependence_{name}"].mean
     assert total == pytest.approx(scores[f"joint_nll_{name}"].mean, rel=1e-12)

@@ -198,7 +198,7 @@ def test_tuples_of_one_input_are_single_predictions(case: Case) -> None:
     joint = _kl(reading, 0)
     assert joint is not None
     alone = case.scores(question)["kl_tau1"]
-    np.testing.assert_allclose(joint.items, alone.items, rtol=1e-5, atol=ROUNDING)
+    np.testing.assert_allclose(np.asarray(joint.items), np.asarray(alone.items), rtol=1e-5, atol=ROUNDING)
     assert joint.mean == pytest.approx(alone.mean, rel=ROUNDING, abs=ROUNDING)
 
 
@@ -236,7 +236,7 @@ def test_no_belief_beats_the_truth(case: Case) -> None:
     ours, best = case.scores(), oracle(case).scores()
     for name in LOSSES:
         assert ours[name].mean >= best[name].mean - 1e-12, name
-        assert not name.startswith("kl") or (ours[name].items >= -1e-12).all(), name
+        assert not name.startswith("kl") or np.asarray(ours[name].items).min() >= -1e-12, name
     assert ours["accuracy"].mean <= best["accuracy"].mean + 1e-12
 
 

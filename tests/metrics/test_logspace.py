@@ -87,21 +87,25 @@ def biases(scale: float, worlds: int, tuples: int, rounds: int) -> tuple[float, 
 
 
 def test_bias_at_logit_scale_3_is_estimated_well() -> None:
-    """The reference value 0.033 at 1000 worlds, and the jackknife's own. False-alarm rate 1e-6 each."""
+    """The reference value 0.033 at 1000 worlds, and the jackknife's own: false-alarm rate 1e-6 each.
+
+    Five simulations of the estimate gave 0.035 with a standard deviation of 0.001; the band is 5 of them.
+    """
     true, error, estimated = biases(3.0, 1000, 150, 8)
     assert abs(true - 0.033) < 4.9 * error
     assert abs(estimated - true) < 4.9 * error
-    assert 0.02 < estimated < 0.05
+    assert 0.03 < estimated < 0.04
 
 
 def test_bias_at_logit_scale_10_is_estimated_in_sign_and_order() -> None:
     """The reference value is 0.28; rare worlds carry the mean, so the jackknife is only roughly right there.
 
-    False-alarm rate 1e-6 for the true bias; the estimate's band is 5 standard deviations of its simulated spread.
+    False-alarm rate 1e-6 for the true bias. Eight simulations of the estimate gave 0.313 with a standard deviation of
+    0.014; the band is 5 of them.
     """
     true, error, estimated = biases(10.0, 1000, 150, 3)
     assert abs(true - 0.28) < 4.9 * error
-    assert 0.14 < estimated < 0.56
+    assert 0.24 < estimated < 0.39
 
 
 def test_corrected_scores_are_covered_by_their_error() -> None:

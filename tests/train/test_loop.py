@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -32,8 +33,9 @@ def facts(rows: int) -> Facts:
     return Facts(inputs=2, classes=2, train_size=rows, temperature=0.1, hidden=(4,))
 
 
+@functools.cache
 def births(members: int) -> Any:
-    return jax.vmap(NETWORK.init)(jax.random.split(jax.random.key(1), members))
+    return jax.jit(jax.vmap(NETWORK.init))(jax.random.split(jax.random.key(1), members))
 
 
 def close(one: Any, other: Any, rtol: float = 1e-4) -> None:
@@ -44,12 +46,10 @@ def close(one: Any, other: Any, rtol: float = 1e-4) -> None:
 def trained(train: Data, known: Facts, members: int, **more: Any) -> Any:
     """Fifteen steps, as one compiled program."""
 
-    def program() -> Any:
-        return loop.train_members(
-            KEY, NETWORK, births(members), train, known, l2=0.01, steps=STEPS, batch=20, lr=0.05, **more
-        )
+    def program(params: Any) -> Any:
+        return loop.train_members(KEY, NETWORK, params, train, known, l2=0.01, steps=STEPS, batch=20, lr=0.05, **more)
 
-    return jax.jit(program)()
+    return jax.jit(program)(births(members))
 
 
 # --- Adam --------------------------------------------------------------------------------------------------
@@ -60,10 +60,11 @@ def test_descend_against_optax_and_against_the_textbook() -> None:
         return ((params["a"] - 3 + 0.1 * step) ** 2).sum() + jnp.cos(params["b"]).sum()
 
     start = {"a": jnp.array([1.0, -2.0]), "b": jnp.array(0.3)}
-    found = loop.descend(loss, start, 6, 0.1)
+    found = jax.jit(lambda params: loop.descend(loss, params, 6, 0.1))(start)
 
     optimiser, params = optax.adam(0.1), start
     state = optimiser.init(params)
+    update = jax.jit(lambda params, state, step: optimiser.update(jax.grad(loss)(params, step), state))
     moments = {name: (np.zeros_like(value), np.zeros_like(value)) for name, value in start.items()}
     textbook = {name: np.asarray(value, np.float64) for name, value in start.items()}
     for step in range(6):
@@ -73,7 +74,7 @@ def test_descend_against_optax_and_against_the_textbook() -> None:
             moments[name] = m, v
             corrected = m / (1 - 0.9 ** (step + 1)), v / (1 - 0.999 ** (step + 1))
             textbook[name] = textbook[name] - 0.1 * corrected[0] / (np.sqrt(corrected[1]) + 1e-8)
-        updates, state = optimiser.update(jax.grad(loss)(params, jnp.array(step)), state)
+        updates, state = update(params, state, step)
         params = optax.apply_updates(params, updates)
     close(found, params, rtol=1e-5)
     close(found, textbook, rtol=1e-4)
@@ -90,7 +91,7 @@ def test_members_against_a_python_loop(rows: int, group: int, monkeypatch: pytes
     found = trained(train, known, members, offsets=jnp.asarray(offsets), emphasis=jnp.asarray(emphasis))
 
     order, start = jax.random.split(KEY)
-    batches = shuffled(order, rows, rows, STEPS, batch)
+    batches = jax.jit(lambda key: shuffled(key, rows, rows, STEPS, batch))(order)
     first = jax.random.randint(start, (members,), 0, STEPS)
     if batches.rows is None:
         counts = np.asarray(batches.weights)

@@ -81,8 +81,8 @@ def board(
     suite: SuiteName,
     by: Annotated[str, typer.Option(help="Slice by fields of the problem: temp,train.")] = "",
     baseline: Annotated[str | None, typer.Option(help="The agent that others are compared with.")] = None,
-    metrics: Annotated[str, typer.Option(help="Columns, separated by commas; the suite's own by default.")] = "",
-    agents: Annotated[str, typer.Option(help="Only these agents, separated by commas.")] = "",
+    metrics: Annotated[str, typer.Option(help="Columns: kl_tau10,ece; the suite's own by default.")] = "",
+    agents: Annotated[str, typer.Option(help='Only these agents: mlp,"ensemble?size=10".')] = "",
     format: Annotated[
         Literal["table", "json", "csv", "latex", "parquet"], typer.Option(help="How to print it.")
     ] = "table",
@@ -103,7 +103,7 @@ def board(
 @app.command()
 def report(
     suites: Annotated[
-        list[str] | None, typer.Argument(metavar="[SUITE]...", help="All that have records by default.")
+        list[str] | None, typer.Argument(metavar="SUITE", help="All that have records by default.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("report.html"),
     baseline: Annotated[str | None, typer.Option(help="The agent that others are compared with.")] = None,
@@ -120,7 +120,7 @@ def report(
 @app.command()
 def score(
     predictions: Annotated[
-        Path, typer.Argument(metavar="PREDICTIONS.npz", help="logits [worlds, items, classes], labels [items].")
+        Path, typer.Argument(metavar="PREDICTIONS.npz", help=r"logits \[worlds, items, classes], labels \[items].")
     ],
     json: Json = False,
 ) -> None:

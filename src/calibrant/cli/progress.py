@@ -26,7 +26,7 @@ class Bar:
         from rich.progress import Progress as RichProgress
 
         self._bar = RichProgress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("cells"),
+            TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TextColumn("cells"),
             TextColumn("{task.fields[rate]}"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
             console=Console(stderr=True),
         )  # fmt: skip

@@ -11,11 +11,13 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from types import ModuleType
 from typing import Protocol
 
 from calibrant.engine import machine
@@ -82,7 +84,7 @@ class Processes:
             while pending or (waiting and not broken):
                 while waiting and not broken and len(pending) <= workers:  # one in reserve, so that no worker idles
                     try:
-                        with _interrupts_later():
+                        with _starting_workers():
                             future = pool.submit(run_task, waiting[0])
                     except BrokenProcessPool:
                         broken = True
@@ -116,12 +118,19 @@ def _stop(pool: ProcessPoolExecutor) -> None:
 
 
 @contextlib.contextmanager
-def _interrupts_later() -> Iterator[None]:
-    """Ctrl-C is for the parent, afterwards: workers that are started in here are deaf to it from their first moment."""
+def _starting_workers() -> Iterator[None]:
+    """Workers started in here never hear Ctrl-C, which is for the parent, afterwards; nor do they run its script again.
+
+    They would import the user's script to find what it defines, which none of our tasks needs; one that evaluates an
+    agent outside of `if __name__ == "__main__"` would start itself anew in each of them.
+    """
+    main = sys.modules["__main__"]
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    sys.modules["__main__"] = ModuleType("__main__")
     try:
         yield
     finally:
+        sys.modules["__main__"] = main
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 

@@ -18,7 +18,7 @@ def make_plan(
     preset: str = "quick",
     agents: Iterable[str] = (),
     seeds: int | None = None,
-    where: Mapping[str, str] | None = None,
+    where: Mapping[str, object] | None = None,
 ) -> list[Cell]:
     """The cells of a suite's preset, agent by agent; `where` keeps the problems whose fields have these values."""
     chosen = suite.preset(preset)
@@ -60,7 +60,7 @@ def _digest(content: Any, length: int = 12) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:length]
 
 
-def _matches(suite: Suite, problem: str, where: Mapping[str, str]) -> bool:
+def _matches(suite: Suite, problem: str, where: Mapping[str, object]) -> bool:
     built = registry.resolve("problems", problem)
     for field, value in where.items():
         if field not in vars(built):
@@ -68,7 +68,7 @@ def _matches(suite: Suite, problem: str, where: Mapping[str, str]) -> bool:
                 f"problems of suite '{suite.name}' have no '{field}'{registry.nearest(field, vars(built))}; "
                 f"they differ in {', '.join(suite.axes)}"
             )
-        if registry.show(getattr(built, field)) not in {_tidy(option) for option in value.split("|")}:
+        if registry.show(getattr(built, field)) not in {_tidy(option) for option in str(value).split("|")}:
             return False
     return True
 
@@ -81,5 +81,5 @@ def _tidy(value: str) -> str:
         return value
 
 
-def _show_where(where: Mapping[str, str] | None) -> str:
+def _show_where(where: Mapping[str, object] | None) -> str:
     return ", ".join(f"{field}={value}" for field, value in (where or {}).items())

@@ -72,9 +72,9 @@ def run_plan(
                     for record in records:
                         with guard.writing():
                             store.append(record)
-                        watch.advance(record)
-                        done += not record.failed
-                        reasons += [f"{record.cell.agent} on {record.cell.problem}: {record.reason}"] * record.failed
+                            done += not record.failed
+                            reasons += [_reason(record)] * record.failed
+                            watch.advance(record)
     except KeyboardInterrupt:
         interrupted = True
     finally:
@@ -82,8 +82,12 @@ def run_plan(
     return Outcome(len(cells), len(cells) - len(missing), done, len(reasons), interrupted, tuple(reasons))
 
 
+def _reason(record: Record) -> str:
+    return f"{record.cell.agent} on {record.cell.problem}: {record.reason}"
+
+
 class _Guard:
-    """Ctrl-C waits until the current write is finished."""
+    """Ctrl-C waits until the current record is written and counted."""
 
     busy = wanted = False
 
