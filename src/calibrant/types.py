@@ -93,7 +93,7 @@ class Instance:
 class Answers:
     """Log-probabilities of every world at the unique inputs of a question."""
 
-    logp: Array  # [worlds, unique, classes]
+    logp: Array  # [worlds, unique, classes], finite
     weights: Array | None = None  # [worlds], uniform when None
     exact: bool = False  # the worlds are the belief's whole support: no Monte-Carlo error
 

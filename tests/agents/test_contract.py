@@ -79,7 +79,7 @@ def test_protocols(name: str) -> None:
     found = fitted(name)
     assert found.belief.atoms == ATOMS[name]
     if getattr(found.agent, "native", False):
-        assert found.agent.networks(WORLDS) == (ATOMS[name] or WORLDS)
+        assert found.agent.networks == (ATOMS[name] or 1)
     assert isinstance(found.agent, Agent)
     assert isinstance(found.belief, Belief)
     assert isinstance(imagine(found.belief), Worlds)

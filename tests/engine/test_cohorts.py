@@ -114,14 +114,14 @@ def test_other_shapes_are_another_program() -> None:
         ("ensemble?size=3", 10),
         ("ensemble?size=16", 2),
         ("ensemble?size=33", 1),
-        ("prior", 1),
+        ("prior", 32),
         ("uniform", 32),
     ],
 )
 def test_the_width_keeps_the_number_of_networks_side_by_side(agent: str, width: int) -> None:
     tasks = make_tasks(cells([agent], 3, train="10"))
     assert {task.width for task in tasks} == {width}
-    networks = registry.resolve("agents", agent).networks(1000)
+    networks = registry.resolve("agents", agent).networks
     assert networks * width <= max(SIDE_BY_SIDE, networks)
 
 

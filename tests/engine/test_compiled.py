@@ -89,7 +89,7 @@ def test_a_cohort_agrees_with_fitting_one_cell_by_hand(ensemble: Record) -> None
     by_hand = jax.jit(fit_and_ask)
     logp = np.asarray(by_hand(x, y))
     answers = Answers(logp[:, : len(instance.question.x)], None, exact=True)
-    expected = metrics.score(answers, instance.question, instance.truth, key=cell.id)
+    expected = metrics.score(answers, instance.question, instance.truth, key=f"{cell.problem}/{cell.seed}")
     assert_close(ensemble.scores, expected)
     assert ensemble.cost.worlds == len(logp) == 3
 

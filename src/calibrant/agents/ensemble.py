@@ -53,5 +53,6 @@ class Ensemble:
         )
         return FiniteBelief(params, network)
 
-    def networks(self, worlds: int) -> int:
+    @property
+    def networks(self) -> int:
         return self.size

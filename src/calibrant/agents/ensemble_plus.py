@@ -61,7 +61,8 @@ class EnsemblePlus:
         params = WithPrior(trained, fixed, jnp.full(self.size, scale))
         return FiniteBelief(params, AdditivePrior(network, network))
 
-    def networks(self, worlds: int) -> int:
+    @property
+    def networks(self) -> int:
         return self.size
 
     def _emphasis(self, key: Key, rows: int) -> Array | None:

@@ -30,5 +30,6 @@ class Logistic:
         linear = Ensemble(1, self.l2, self.l2_form, self.lr, self.steps, self.batch, hidden=())
         return linear.fit(key, train, facts)
 
-    def networks(self, worlds: int) -> int:
+    @property
+    def networks(self) -> int:
         return 1

@@ -34,5 +34,6 @@ class Mlp:
         one = Ensemble(1, self.l2, self.l2_form, self.lr, self.steps, self.batch, self.hidden)
         return one.fit(key, train, facts)
 
-    def networks(self, worlds: int) -> int:
+    @property
+    def networks(self) -> int:
         return 1

@@ -45,5 +45,6 @@ class Prior:
         network = generative_network(facts)
         return SampledBelief(jnp.asarray(facts.temperature), DrawTempered(network), Tempered(network))
 
-    def networks(self, worlds: int) -> int:
-        return worlds
+    @property
+    def networks(self) -> int:
+        return 1

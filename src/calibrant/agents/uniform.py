@@ -32,5 +32,6 @@ class Uniform:
     def fit(self, key: Key, train: Data, facts: Facts) -> FiniteBelief:
         return FiniteBelief(jnp.zeros(1), Flat(facts.classes))
 
-    def networks(self, worlds: int) -> int:
+    @property
+    def networks(self) -> int:
         return 1

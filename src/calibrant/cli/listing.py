@@ -27,11 +27,10 @@ def listing(kind: str) -> list[Entry]:
 def _metrics() -> list[Entry]:
     from calibrant.metrics import catalogue
 
-    entries = [
+    return [
         Entry(metric.name.format("tau10"), f"{metric.convention} ({metric.better} is better, version {metric.version})")
         for metric in catalogue()
     ]
-    return [*entries, Entry("aggregate", "kl_tau1 + kl_tau10 / 10 (lower is better)")]
 
 
 def _suite(name: str, suite: Any) -> Entry:

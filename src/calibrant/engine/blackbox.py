@@ -10,7 +10,7 @@ from scipy.special import log_softmax
 
 from calibrant import registry, seeds
 from calibrant.adapters import as_agent
-from calibrant.engine.scoring import Stopwatch, all_inputs, finish, sample_instance
+from calibrant.engine.scoring import Stopwatch, all_inputs, finish, is_whole, sample_instance
 from calibrant.types import Answers, Cell, Cost, Record
 
 
@@ -32,7 +32,7 @@ def run_black_box(cell: Cell) -> Record:
         ask_wall_seconds=asking.wall,
         worlds=len(logp),
     )
-    return finish(cell, instance, Answers(logp, worlds.weights, belief.atoms is not None), cost)
+    return finish(cell, instance, Answers(logp, worlds.weights, is_whole(belief, logp)), cost)
 
 
 def _seed(cell: Cell, name: str) -> int:

@@ -66,5 +66,5 @@ def _chunks(cells: list[Cell]) -> list[Task]:
     problem: Any = registry.resolve("problems", cells[0].problem)
     rows = padded_rows(problem.train)
     bytes_per_cell = 4 * rows * (problem.dim + 1)
-    width = max(1, min(SIDE_BY_SIDE // agent.networks(problem.worlds), int(DATA_BYTES // bytes_per_cell)))
+    width = max(1, min(SIDE_BY_SIDE // agent.networks, int(DATA_BYTES // bytes_per_cell)))
     return [Task(tuple(cells[start : start + width]), width, rows) for start in range(0, len(cells), width)]

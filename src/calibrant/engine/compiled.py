@@ -13,8 +13,8 @@ import numpy as np
 
 from calibrant import registry, seeds
 from calibrant.engine.cohorts import Task
-from calibrant.engine.scoring import Stopwatch, all_inputs, finish, sample_instance
-from calibrant.types import Answers, Array, Cost, Data, Facts, Record
+from calibrant.engine.scoring import Stopwatch, all_inputs, finish, is_whole, sample_instance
+from calibrant.types import Answers, Array, Cell, Cost, Data, Facts, Instance, Key, Record
 
 TRACED = ("train_size", "temperature")
 jax.tree_util.register_dataclass(Data, ["x", "y"], [])
@@ -36,40 +36,44 @@ def run_compiled(task: Task) -> list[Record]:
     with Stopwatch() as fitting:
         beliefs = jax.block_until_ready(fit(agents, keys, data, facts))
 
-    question = instances[0].question
-    inputs = jnp.asarray(np.stack([all_inputs(instance) for instance in filled]))
-    keys = jnp.stack([seeds.jax_key(cell.id, "worlds") for cell in lanes])
-    ask, ask_compile = compiled(_ask_all, (beliefs, keys, inputs), (question.worlds,))
-    with Stopwatch() as asking:
-        logp = np.asarray(ask(beliefs, keys, inputs))
-
-    share = len(task.cells)
     cost = Cost(
-        compile_cpu_seconds=(fit_compile.cpu + ask_compile.cpu) / share,
-        compile_wall_seconds=(fit_compile.wall + ask_compile.wall) / share,
+        compile_cpu_seconds=fit_compile.cpu / len(task.cells),
+        compile_wall_seconds=fit_compile.wall / len(task.cells),
         fit_cpu_seconds=fitting.cpu / task.width,
         fit_wall_seconds=fitting.wall / task.width,
-        ask_cpu_seconds=asking.cpu / task.width,
-        ask_wall_seconds=asking.wall / task.width,
         parameters=sum(leaf.size for leaf in jax.tree.leaves(beliefs)) // task.width,
-        worlds=logp.shape[1],
         cohort=task.width,
     )
-    exact = beliefs.atoms is not None
     return [
-        finish(cell, instance, Answers(lane, None, exact), cost)
-        for cell, instance, lane in zip(task.cells, instances, logp, strict=False)
+        _ask(cell, instance, jax.tree.map(lambda leaf, lane=lane: leaf[lane], beliefs), cost)
+        for lane, (cell, instance) in enumerate(zip(task.cells, instances, strict=True))
     ]
+
+
+def _ask(cell: Cell, instance: Instance, belief: Any, cost: Cost) -> Record:
+    """Cells are asked one by one: a thousand worlds at all inputs are a hundred megabytes of answers."""
+    key, inputs = seeds.jax_key(cell.id, "worlds"), jnp.asarray(all_inputs(instance))
+    ask, making = compiled(_answer, (belief, key, inputs), (instance.question.worlds,))
+    with Stopwatch() as asking:
+        logp = np.asarray(ask(belief, key, inputs))
+    spent = replace(
+        cost,
+        compile_cpu_seconds=cost.compile_cpu_seconds + making.cpu,
+        compile_wall_seconds=cost.compile_wall_seconds + making.wall,
+        ask_cpu_seconds=asking.cpu,
+        ask_wall_seconds=asking.wall,
+        worlds=len(logp),
+    )
+    return finish(cell, instance, Answers(logp, None, is_whole(belief, logp)), spent)
 
 
 def _fit_all(agents: Any, keys: Array, data: Data, facts: Facts) -> Any:
     return jax.vmap(lambda agent, key, train, known: agent.fit(key, train, known))(agents, keys, data, facts)
 
 
-def _ask_all(beliefs: Any, keys: Array, x: Array, worlds: int) -> Array:
-    """Log-probabilities [cells, worlds, unique, classes]."""
-    answer = jax.vmap(lambda belief, key, at: belief.worlds(key, worlds)(at))(beliefs, keys, x)
-    return jax.nn.log_softmax(answer, axis=-1)
+def _answer(belief: Any, key: Key, x: Array, worlds: int) -> Array:
+    """Log-probabilities [worlds, unique, classes]."""
+    return jax.nn.log_softmax(belief.worlds(key, worlds)(x), axis=-1)
 
 
 # --- programs -------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from calibrant import metrics, registry
 from calibrant.engine.machine import peak_memory_mb
 from calibrant.engine.plan import definition
 from calibrant.engine.provenance import provenance
+from calibrant.protocols import Belief
 from calibrant.types import Answers, Array, Cell, Cost, Instance, Record
 
 PICTURE_SEED = 0  # one environment of every setting is drawn
@@ -43,6 +44,11 @@ def all_inputs(instance: Instance) -> Array:
     return question.x if question.picture is None else np.concatenate([question.x, question.picture])
 
 
+def is_whole(belief: Belief, logp: Array) -> bool:
+    """Whether these worlds are all that the belief holds: then nothing was left to chance."""
+    return belief.atoms is not None and len(logp) >= belief.atoms
+
+
 def finish(cell: Cell, instance: Instance, answers: Answers, cost: Cost) -> Record:
     """Score the answers at `all_inputs`; answers that are not finite make a failed record, never a number."""
     finite = np.isfinite(answers.logp).all(axis=(1, 2))
@@ -52,7 +58,7 @@ def finish(cell: Cell, instance: Instance, answers: Answers, cost: Cost) -> Reco
     asked = len(instance.question.x)
     with Stopwatch() as watch:
         at_question = replace(answers, logp=answers.logp[:, :asked])
-        scores = metrics.score(at_question, instance.question, instance.truth, key=cell.id)
+        scores = metrics.score(at_question, instance.question, instance.truth, key=f"{cell.problem}/{cell.seed}")
     spent = replace(
         cost,
         ask_cpu_seconds=cost.ask_cpu_seconds + watch.cpu,

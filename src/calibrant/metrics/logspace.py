@@ -40,9 +40,13 @@ class Groups:
 def group_worlds(answers: Answers) -> Groups:
     worlds = len(answers.logp)
     weights = np.full(worlds, 1 / worlds) if answers.weights is None else np.asarray(answers.weights, np.float64)
-    sampled = not answers.exact and worlds >= 2
-    count = min(GROUPS, worlds) if sampled else 1
-    return Groups(weights / weights.sum(), np.linspace(0, worlds, count + 1).astype(int), sampled)
+    weights = weights / weights.sum()
+    if answers.exact or worlds < 2:
+        return Groups(weights, np.array([0, worlds]), jackknife=False)
+    groups = Groups(weights, np.linspace(0, worlds, min(GROUPS, worlds) + 1).astype(int), jackknife=True)
+    if groups.share.max() > 1 - 1e-9:  # nothing would be left without that group
+        return Groups(weights, np.array([0, worlds]), jackknife=False)
+    return groups
 
 
 def log_group_sums(values: Array, groups: Groups) -> Array:

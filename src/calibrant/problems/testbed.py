@@ -43,7 +43,9 @@ class Testbed:
     version: ClassVar[int] = 1  # raise when a change alters what a seed draws: ids of cells then change with it
 
     def sample(self, seed: int) -> Instance:
-        draws = f"{self.dim}/{self.classes}/{self.hidden}/{self.activation}/{self.init}/{self.temp!r}/{self.train}"
+        draws = (
+            f"{self.dim}/{self.classes}/{self.hidden}/{self.activation}/{self.init}/{float(self.temp)!r}/{self.train}"
+        )
         path = ("testbed", self.version, draws, seed)
         environment = draw_environment(
             Stream(*path, "environment"),

@@ -48,7 +48,8 @@ def shuffled(key: Key, size: Array, rows: int, steps: int, batch: int) -> Miniba
     """The minibatches of `steps` steps over `size` rows of data that is padded to `rows`."""
     if rows <= batch:
         return Minibatches(weights=_counts(key, size, rows, steps, batch) / batch)
-    return Minibatches(rows=_stream(key, size, steps * batch).reshape(steps, batch))
+    places = _stream(key, size, steps * batch + rows)[: steps * batch]  # the last epoch begun is shuffled as a whole
+    return Minibatches(rows=places.reshape(steps, batch))
 
 
 def _counts(key: Key, size: Array, rows: int, steps: int, batch: int) -> Array:
@@ -59,8 +60,8 @@ def _counts(key: Key, size: Array, rows: int, steps: int, batch: int) -> Array:
     """
     places = jnp.arange(steps + 1) * batch
     whole, rest = places // size, places % size
-    luck = jax.random.uniform(key, (steps + 1, rows))
-    luck = jnp.where(jnp.arange(rows) < size, luck, 2.0)
+    luck = jax.random.bits(key, (steps + 1, rows))
+    luck = jnp.where(jnp.arange(rows) < size, luck, jnp.uint32(0xFFFFFFFF))
     threshold = jnp.take_along_axis(jnp.sort(luck, axis=1), rest[:, None], axis=1)
     seen = whole[:, None] + (luck < threshold)
     return jnp.where(jnp.arange(rows) < size, jnp.diff(seen, axis=0), 0)
