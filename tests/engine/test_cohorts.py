@@ -38,7 +38,8 @@ class Agent:
         weights = jax.random.normal(key, (self.size, facts.inputs, facts.classes))
         return FiniteBelief(self.scale * weights, linear)
 
-    def networks(self, worlds):
+    @property
+    def networks(self):
         return self.size
 """
 

