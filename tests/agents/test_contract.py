@@ -15,6 +15,7 @@ from calibrant import registry, seeds
 from calibrant.metrics import score
 from calibrant.protocols import Agent, Belief, Worlds
 from calibrant.train.beliefs import FiniteBelief, NetworkWorlds, SampledBelief
+from calibrant.train.loop import GROUP
 from calibrant.types import Answers, Array, CalibrantError, Instance
 
 SMALL = {
@@ -79,7 +80,7 @@ def test_protocols(name: str) -> None:
     found = fitted(name)
     assert found.belief.atoms == ATOMS[name]
     if getattr(found.agent, "native", False):
-        assert found.agent.networks == (ATOMS[name] or 1)
+        assert found.agent.networks == (ATOMS[name] or GROUP)
     assert isinstance(found.agent, Agent)
     assert isinstance(found.belief, Belief)
     assert isinstance(imagine(found.belief), Worlds)

@@ -8,9 +8,10 @@ import pytest
 
 from calibrant import registry
 from calibrant.engine import cohorts
-from calibrant.engine.cohorts import SIDE_BY_SIDE, Task, make_tasks, padded_rows
+from calibrant.engine.cohorts import Task, make_tasks, padded_rows
 from calibrant.engine.plan import make_cell, make_plan
 from calibrant.engine.work import run_task
+from calibrant.train.loop import GROUP
 from calibrant.types import Cell
 
 NATIVE = """
@@ -115,7 +116,7 @@ def test_other_shapes_are_another_program() -> None:
         ("ensemble?size=3", 10),
         ("ensemble?size=16", 2),
         ("ensemble?size=33", 1),
-        ("prior", 32),
+        ("prior", 1),
         ("uniform", 32),
     ],
 )
@@ -123,7 +124,7 @@ def test_the_width_keeps_the_number_of_networks_side_by_side(agent: str, width: 
     tasks = make_tasks(cells([agent], 3, train="10"))
     assert {task.width for task in tasks} == {width}
     networks = registry.resolve("agents", agent).networks
-    assert networks * width <= max(SIDE_BY_SIDE, networks)
+    assert networks * width <= max(GROUP, networks)
 
 
 def test_the_width_depends_neither_on_the_plan_nor_on_its_order() -> None:
@@ -137,7 +138,7 @@ def test_the_width_depends_neither_on_the_plan_nor_on_its_order() -> None:
 
 def test_large_data_narrows_the_width() -> None:
     (task,) = make_tasks([make_cell("testbed?train=100000&dim=100", "mlp", 0)])
-    assert task.rows == 100_000 and 1 <= task.width < SIDE_BY_SIDE
+    assert task.rows == 100_000 and 1 <= task.width < GROUP
     assert 4 * task.rows * 101 * task.width <= cohorts.DATA_BYTES
 
 
