@@ -33,9 +33,8 @@ ONE = {"train": 10, "temp": 0.1}  # one setting of the suite
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Everything in an empty folder, where `calibrant.db` is the default store."""
-    monkeypatch.setenv("CALIBRANT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -74,8 +74,7 @@ def perform(step: Step, folder: Path) -> None:
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CALIBRANT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+def default_store(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CALIBRANT_STORE", raising=False)
 
 

@@ -1,8 +1,7 @@
 """Calibrant measures how well a learning system knows what it does not know.
 
->>> import calibrant
->>> board = calibrant.evaluate("mlp", "testbed", seeds=1, where={"train": "10"}, store=":memory:")  # doctest: +SKIP
->>> print(board)  # doctest: +SKIP
+`calibrant.evaluate("mlp", "testbed")` runs an agent on a suite and returns its board; `calibrant.load("calibrant.db")`
+reads what was run before.
 """
 
 from __future__ import annotations

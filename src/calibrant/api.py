@@ -41,6 +41,8 @@ def evaluate(
 
     chosen = _suite(suite)
     agents = [agent_spec(one) for one in agent] if isinstance(agent, list | tuple) else [agent_spec(agent)]
+    if not agents:
+        raise CalibrantError("no agent is given: name at least one, as in evaluate('mlp', 'testbed')")
     cells = make_plan(chosen, preset, agents, seeds, where)
     with open_store(store) as opened:
         outcome = run_plan(cells, opened, executor, workers, progress)
@@ -95,8 +97,6 @@ class Results:
         from calibrant.report.html import write_report
         from calibrant.report.page import suite_page
 
-        if Path(path).is_dir():
-            raise CalibrantError(f"the report cannot be written to '{path}': it is a directory, and a report is a file")
         names = list(suites) or self.suites()
         pages = []
         for name in names:

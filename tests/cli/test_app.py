@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +18,6 @@ from calibrant.cli import main
 COMMANDS = ("list", "run", "board", "report", "score", "check")
 SCRIPT = Path(sys.executable).with_name("calibrant")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "numpy_agent.py"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CALIBRANT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -321,11 +312,11 @@ def test_check_says_what_is_wrong(calibrant: Terminal) -> None:
         ("board testbed --store {store} --format parquet", "parquet is not text: say where to write it with --out"),
         (
             "board testbed --store {store} --out none/board.txt",
-            "cannot write none/board.txt: No such file or directory",
+            "cannot write 'none/board.txt': No such file or directory",
         ),
-        ("board testbed --store {store} --out .", "cannot write .:"),
-        ("report --store {store} --out none/report.html", "cannot be written to 'none/report.html': No such file"),
-        ("report --store {store} --out .", "cannot be written to '.'"),
+        ("board testbed --store {store} --out .", "cannot write '.':"),
+        ("report --store {store} --out none/report.html", "cannot write 'none/report.html': No such file"),
+        ("report --store {store} --out .", "cannot write '.'"),
         ("score none.npz", "no file 'none.npz'"),
         ("check none.py:agent", "no file 'none.py'"),
         ("check mpl", "unknown agent 'mpl', did you mean 'mlp'?"),

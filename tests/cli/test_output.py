@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,17 @@ from calibrant.types import CalibrantError
 
 
 @pytest.fixture(scope="module")
-def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CALIBRANT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-        store = str(tmp_path_factory.mktemp("store") / "results.db")
-        where = {"train": "10"}
-        yield api.evaluate(
-            ["uniform", "oracle"], "testbed", store=store, seeds=1, where=where, baseline="uniform", executor="local"
-        )
+def board(tmp_path_factory: pytest.TempPathFactory) -> Board:
+    store = str(tmp_path_factory.mktemp("store") / "results.db")
+    return api.evaluate(
+        ["uniform", "oracle"],
+        "testbed",
+        store=store,
+        seeds=1,
+        where={"train": "10"},
+        baseline="uniform",
+        executor="local",
+    )
 
 
 def printed(board: Board, format: str, captured: pytest.CaptureFixture[str]) -> str:
@@ -100,7 +102,7 @@ def test_a_written_board_is_what_would_be_printed(
 
 def test_what_cannot_be_written_leaves_nothing_behind(board: Board, tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
-    with pytest.raises(CalibrantError, match=r"cannot write .*taken: Is a directory"):
+    with pytest.raises(CalibrantError, match=r"cannot write .*taken.: it is a directory"):
         output.board(board, "csv", tmp_path / "taken")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 

@@ -23,10 +23,8 @@ FAILING = "def agent(seed, train, facts):\n    raise ValueError('[/b]no idea[b]'
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def terminal() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CALIBRANT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
         patch.setenv("TERM", "xterm")
         patch.setenv("COLUMNS", "150")
         yield

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +44,6 @@ def agent(seed, train, facts):
 SETTINGS = ("--where", "train=10", "--seeds", "1")  # 3 cells per agent
 WHOLE = ("run", "testbed", "--agents", "mlp?steps=20,oracle", "--agent", "slow.py:agent", *SETTINGS)
 SOME = ("run", "testbed", "--agents", "oracle", "--agent", "slow.py:agent", *SETTINGS)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CALIBRANT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
-        yield
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -18,13 +18,6 @@ from calibrant.types import Answers, Array, Cell, Data, Record, Scores
 MLP, ENSEMBLE = "mlp?steps=20", "ensemble?size=3&steps=20"
 RTOL, ATOL = 2e-4, 2e-5  # single precision, in another order of summation, through 20 steps of training
 COUNTED = ("ece", "ece_expected")  # a confidence on the edge of a bin may fall to either side of it
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CALIBRANT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-        yield
 
 
 def cells(agent: str) -> list[Cell]:

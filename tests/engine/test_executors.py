@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from calibrant import registry
 from calibrant.engine.cohorts import make_tasks
 from calibrant.engine.executors import DIED, Local, Processes, make_executor
 from calibrant.engine.plan import make_plan
+from calibrant.engine.run import run_plan
 from calibrant.engine.store import open_store
 from calibrant.types import CalibrantError, Cell, Record
 
@@ -67,13 +68,6 @@ agents, where = ["oracle", "mine.py:agent"], {"train": 10, "temp": 0.1}
 board = calibrant.evaluate(agents, "testbed", seeds=1, where=where, executor="processes", workers=2)
 print({row.failed for row in board.rows}, sorted(row.n for row in board.rows if row.metric == "ece"))
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CALIBRANT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-        yield
 
 
 def command(*words: object) -> list[str]:
@@ -245,3 +239,24 @@ def _until(condition: Callable[[], bool], seconds: float) -> None:
     while not condition():
         assert time.monotonic() < deadline, f"waited {seconds} s in vain"
         time.sleep(0.05)
+
+
+# --- time ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("executor", ["local", "processes"])
+def test_a_cell_that_takes_too_long_fails_and_the_others_go_on(tmp_path: Path, executor: str) -> None:
+    file = tmp_path / "sleepy.py"
+    file.write_text(
+        "import time\n"
+        "def agent(seed, train, facts):\n"
+        "    time.sleep(60 if len(train.y) == 10 else 0)\n"
+        "    return lambda x: [[[0.0] * facts.classes] * len(x)]\n"
+    )
+    with open_store(str(tmp_path / "results.db")) as store:
+        outcome = run_plan(cells(f"{file}:agent"), store, executor, 2, timeout=5)
+        records = list(store.records())
+    assert outcome.failed == sum(record.failed for record in records) == 3
+    for record in records:
+        assert record.failed == (case(record)[0] == 10)
+        assert not record.failed or "longer than the 5 seconds" in str(record.reason)

@@ -179,7 +179,7 @@ def test_a_reader_never_sees_half_a_file(tmp_path: Path, small: list[Record]) ->
 @pytest.mark.parametrize("name", ["missing/report.html", "folder"])
 def test_what_cannot_be_written_is_one_sentence(tmp_path: Path, small: list[Record], name: str) -> None:
     (tmp_path / "folder").mkdir()
-    with pytest.raises(CalibrantError, match=f"cannot be written to '.*{name}'"):
+    with pytest.raises(CalibrantError, match=f"cannot write '.*{name}'"):
         write_report(tmp_path / name, [suite_page(small, SUITE)])
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 

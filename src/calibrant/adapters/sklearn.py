@@ -74,6 +74,13 @@ def sklearn_agent(estimator: Any, *, clip: float | str = 0.01, worlds: str = "on
     return SklearnAgent(_configured(made, parameters), float(bound), cast(Imagined, worlds))
 
 
+def with_origin(train: Data, facts: Facts, rounds: int = 1) -> Data:
+    """The data with pseudo-points at x = 0, one of every class, so many times."""
+    pseudo = np.tile(np.arange(facts.classes), rounds)
+    origin = np.zeros((len(pseudo), facts.inputs), np.float32)
+    return Data(np.concatenate([train.x, origin]), np.append(train.y, pseudo))
+
+
 # --- parameters ---------------------------------------------------------------------------------
 
 
@@ -181,5 +188,5 @@ def _neighbours(estimator: Any) -> int:
 def _digestible(train: Data, facts: Facts, neighbours: int) -> tuple[Array, Array]:
     alone = int(len(np.unique(train.y)) < 2)
     rounds = max(alone, math.ceil((neighbours - len(train.y)) / facts.classes))
-    pseudo = np.tile(np.arange(facts.classes), rounds)
-    return np.concatenate([train.x, np.zeros((len(pseudo), facts.inputs), np.float32)]), np.append(train.y, pseudo)
+    enough = with_origin(train, facts, rounds)
+    return enough.x, enough.y

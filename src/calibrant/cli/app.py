@@ -64,6 +64,7 @@ def run(
     seeds: Annotated[int | None, typer.Option(help="Environments per setting; the preset's number by default.")] = None,
     executor: Annotated[Literal["auto", "local", "processes"], typer.Option(help="Who does the work.")] = "auto",
     workers: Annotated[int | None, typer.Option(help="Worker processes; one per core by default.")] = None,
+    timeout: Annotated[float | None, typer.Option(min=0.001, help="Seconds a cell may take before it fails.")] = None,
     store: Store = DEFAULT_STORE,
     json: Json = False,
 ) -> None:
@@ -71,7 +72,7 @@ def run(
     from calibrant.cli.running import run_suite
 
     names = [name for name in (part.strip() for part in agents.split(",")) if name] + (agent or [])
-    outcome = run_suite(suite, names, preset, output.pairs(where), seeds, executor, workers, store, quiet=json)
+    outcome = run_suite(suite, names, preset, output.pairs(where), seeds, executor, workers, timeout, store, quiet=json)
     output.outcome(outcome, suite, store, json)
     raise typer.Exit(outcome.exit_code)
 

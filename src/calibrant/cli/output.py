@@ -7,7 +7,6 @@ import json as jsonlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +52,7 @@ def outcome(result: Outcome, suite: str, store: str, as_json: bool) -> None:
 
 
 def board(made: Board, format: str, out: Path | None) -> None:
+    from calibrant.report.files import write_whole
     from calibrant.report.table import console_table, render
 
     if format == "table" and out is None and sys.stdout.isatty():
@@ -67,7 +67,7 @@ def board(made: Board, format: str, out: Path | None) -> None:
     if out is None:
         _say(str(rendered).rstrip("\n"))
         return
-    _write(out, rendered if isinstance(rendered, bytes) else rendered.encode())
+    write_whole(out, rendered if isinstance(rendered, bytes) else rendered.encode())
     _say(f"wrote {out}")
 
 
@@ -108,18 +108,6 @@ def written(path: Path, as_json: bool) -> None:
 
 def _json(value: Any) -> None:
     _say(jsonlib.dumps(value, indent=2, allow_nan=False))
-
-
-def _write(path: Path, content: bytes) -> None:
-    """All or nothing: a reader never sees half a file."""
-    beside = path.parent / f".{path.name}.{os.getpid()}.part"
-    try:
-        beside.write_bytes(content)
-        beside.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
-        raise CalibrantError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _say(text: str) -> None:

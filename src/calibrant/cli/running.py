@@ -19,9 +19,10 @@ def run_suite(
     seeds: int | None,
     executor: str,
     workers: int | None,
+    timeout: float | None,
     store: str,
     quiet: bool,
 ) -> Outcome:
     cells = make_plan(registry.load("suites", suite), preset, agents, seeds, where)
     with open_store(store) as opened:
-        return run_plan(cells, opened, executor, workers, make_progress(quiet))
+        return run_plan(cells, opened, executor, workers, make_progress(quiet), timeout)

@@ -9,7 +9,7 @@ neither on the plan nor on what was done before. Black-box agents run cell by ce
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -27,9 +27,10 @@ class Task:
     cells: tuple[Cell, ...]
     width: int  # lanes of the program; at least len(cells)
     rows: int  # rows that training sets are padded to; 0 for black-box agents
+    seconds: float | None = None  # how long it may take
 
 
-def make_tasks(cells: Iterable[Cell]) -> list[Task]:
+def make_tasks(cells: Iterable[Cell], seconds_per_cell: float | None = None) -> list[Task]:
     """Group cells into cohorts and cut them into chunks; first chunks of all cohorts come first.
 
     Starting every cohort early lets parallel workers compile different programs, and find the others' in the cache.
@@ -38,7 +39,10 @@ def make_tasks(cells: Iterable[Cell]) -> list[Task]:
     for cell in cells:
         cohorts.setdefault(_program(cell), []).append(cell)
     chunked = [_chunks(members) for members in cohorts.values()]
-    return [task for layer in zip_longest(*chunked) for task in layer if task is not None]
+    tasks = [task for layer in zip_longest(*chunked) for task in layer if task is not None]
+    if seconds_per_cell is None:
+        return tasks
+    return [replace(task, seconds=seconds_per_cell * task.width) for task in tasks]
 
 
 def padded_rows(size: int) -> int:

@@ -56,8 +56,12 @@ def run_plan(
     executor: str = "auto",
     workers: int | None = None,
     progress: Progress | None = None,
+    timeout: float | None = None,
 ) -> Outcome:
-    """Run what is missing. Cells that failed before are tried again. Interrupting leaves a store to resume from."""
+    """Run what is missing. Cells that failed before are tried again. Interrupting leaves a store to resume from.
+
+    `timeout` is how many seconds a cell may take; one that takes longer is a failed cell.
+    """
     have = store.done(cells)
     missing = [cell for cell in cells if cell.id not in have]
     watch = progress or Silent()
@@ -65,7 +69,7 @@ def run_plan(
     watch.start(len(cells), len(cells) - len(missing))
     try:
         if missing:
-            tasks = make_tasks(missing)
+            tasks = make_tasks(missing, timeout)
             finished = make_executor(executor, workers, len(tasks)).run(tasks)
             with _interrupts() as guard:
                 for records in finished:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from calibrant.report.files import write_whole
 from calibrant.report.page import SuitePage
 from calibrant.report.pictures import COLOUR_MAP
 from calibrant.report.view import page_views
@@ -26,17 +25,7 @@ BUNDLES = ("vega", "vega-lite", "vega-embed")
 
 
 def write_report(path: Path, pages: Sequence[SuitePage]) -> None:
-    """Write the report; whoever reads an older one at the same path never sees half a file."""
-    text = render(pages)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with beside.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        beside.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
-        raise CalibrantError(f"the report cannot be written to '{path}': {error.strerror or error}") from error
+    write_whole(path, render(pages).encode())
 
 
 def render(pages: Sequence[SuitePage]) -> str:
