@@ -12,30 +12,24 @@ from typing import Annotated, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
-from annotated_types import Ge, Gt
+from annotated_types import Ge
 
 from calibrant.nets.mlp import reference_network
 from calibrant.nets.prior_functions import AdditivePrior, WithPrior
 from calibrant.nets.trees import static, tree
 from calibrant.train.beliefs import FiniteBelief
-from calibrant.train.likelihoods import l2_strength
-from calibrant.train.loop import train_members
+from calibrant.train.recipe import Recipe
 from calibrant.types import Array, Data, Facts, Key
 
 
 @tree
 @dataclass(frozen=True)
-class EnsemblePlus:
+class EnsemblePlus(Recipe):
     """Deep ensemble with randomised prior functions (Osband et al., 2018)."""
 
     size: Annotated[int, Ge(1)] = static(100)
-    l2: Annotated[float, Ge(0)] = 1.0
-    l2_form: Literal["adaptive", "fixed"] = static("adaptive")
     prior_scale: Annotated[float, Ge(0)] = 3.0
     bootstrap: Literal["none", "bernoulli", "exponential"] = static("none")
-    lr: Annotated[float, Gt(0)] = 1e-3
-    steps: Annotated[int, Ge(1)] = static(1000)
-    batch: Annotated[int, Ge(1)] = static(100)
     hidden: tuple[Annotated[int, Ge(1)], ...] | None = static(None)  # None: the network that the facts name
 
     native: ClassVar[bool] = True
@@ -43,21 +37,11 @@ class EnsemblePlus:
     def fit(self, key: Key, train: Data, facts: Facts) -> FiniteBelief:
         network = reference_network(facts, self.hidden, first_bias="truncated")
         birth, fixing, booting, training = jax.random.split(key, 4)
-        fixed = jax.vmap(network.init)(jax.random.split(fixing, self.size))
+        members, fixed = (jax.vmap(network.init)(jax.random.split(k, self.size)) for k in (birth, fixing))
         scale = self.prior_scale / jnp.sqrt(facts.temperature)
-        trained = train_members(
-            training,
-            network,
-            jax.vmap(network.init)(jax.random.split(birth, self.size)),
-            train,
-            facts,
-            l2=l2_strength(self.l2, self.l2_form, facts),
-            steps=self.steps,
-            batch=self.batch,
-            lr=self.lr,
-            offsets=scale * jax.vmap(network, (0, None))(fixed, train.x),
-            emphasis=self._emphasis(booting, len(train.x)),
-        )
+        offsets = scale * jax.vmap(network, (0, None))(fixed, train.x)
+        emphasis = self._emphasis(booting, len(train.x))
+        trained = self.train(training, network, members, train, facts, offsets, emphasis)
         params = WithPrior(trained, fixed, jnp.full(self.size, scale))
         return FiniteBelief(params, AdditivePrior(network, network))
 

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar
 
-from annotated_types import Ge, Gt
-
-from calibrant.agents.ensemble import Ensemble
-from calibrant.nets.trees import static, tree
+from calibrant.nets.mlp import reference_network
+from calibrant.nets.trees import tree
 from calibrant.train.beliefs import FiniteBelief
+from calibrant.train.recipe import Recipe
 from calibrant.types import Data, Facts, Key
 
 
 @tree
 @dataclass(frozen=True)
-class Logistic:
-    """Regularised logistic regression, trained like `mlp` (Osband et al., 2022, appendix C)."""
-
-    l2: Annotated[float, Ge(0)] = 1.0
-    l2_form: Literal["adaptive", "fixed"] = static("adaptive")
-    lr: Annotated[float, Gt(0)] = 1e-3
-    steps: Annotated[int, Ge(1)] = static(1000)
-    batch: Annotated[int, Ge(1)] = static(100)
+class Logistic(Recipe):
+    """Regularised logistic regression, trained like `mlp` (Osband et al., 2022, Figure 4)."""
 
     native: ClassVar[bool] = True
 
     def fit(self, key: Key, train: Data, facts: Facts) -> FiniteBelief:
-        linear = Ensemble(1, self.l2, self.l2_form, self.lr, self.steps, self.batch, hidden=())
-        return linear.fit(key, train, facts)
+        return self.train_independent(key, reference_network(facts, hidden=()), 1, train, facts)
 
     @property
     def networks(self) -> int:
