@@ -11,7 +11,6 @@ from calibrant.engine import cohorts
 from calibrant.engine.cohorts import Task, make_tasks, padded_rows
 from calibrant.engine.plan import make_cell, make_plan
 from calibrant.engine.work import run_task
-from calibrant.train.loop import GROUP
 from calibrant.types import Cell
 
 NATIVE = """
@@ -77,11 +76,11 @@ def test_tasks_hold_every_cell_once() -> None:
 
 
 def test_cells_of_one_program_run_together() -> None:
-    """Seeds, temperatures and training sizes up to 10 fill 27 lanes; another value of a number joins them."""
+    """Seeds, temperatures and training sizes up to 10 fill 27 lanes, 8 at a time; another value of a number joins them."""
     plan = cells(["mlp"], 3, "paper", train="1|3|10")
-    assert [len(task.cells) for task in make_tasks(plan)] == [27]
+    assert [len(task.cells) for task in make_tasks(plan)] == [8, 8, 8, 3]
     both = make_tasks(cells(["mlp", "mlp?l2=3&lr=0.01"], 3, "paper", train="1|3|10"))
-    assert [len(task.cells) for task in both] == [32, 22] and programs(both) == 1
+    assert [len(task.cells) for task in both] == [8] * 6 + [6] and programs(both) == 1
     assert {task.rows for task in both} == {10}
 
 
@@ -107,19 +106,19 @@ def test_other_shapes_are_another_program() -> None:
 @pytest.mark.parametrize(
     ("agent", "width"),
     [
-        ("mlp", 32),
-        ("ensemble?size=3", 10),
-        ("ensemble?size=16", 2),
+        ("mlp", 8),
+        ("ensemble?size=3", 2),
+        ("ensemble?size=4", 2),
         ("ensemble?size=33", 1),
         ("prior", 1),
-        ("uniform", 32),
+        ("uniform", 8),
     ],
 )
 def test_the_width_keeps_the_number_of_networks_side_by_side(agent: str, width: int) -> None:
     tasks = make_tasks(cells([agent], 3, train="10"))
     assert {task.width for task in tasks} == {width}
     networks = registry.resolve("agents", agent).networks
-    assert networks * width <= max(GROUP, networks)
+    assert networks * width <= max(cohorts.LANES, networks)
 
 
 def test_the_width_depends_neither_on_the_plan_nor_on_its_order() -> None:
@@ -133,7 +132,7 @@ def test_the_width_depends_neither_on_the_plan_nor_on_its_order() -> None:
 
 def test_large_data_narrows_the_width() -> None:
     (task,) = make_tasks([make_cell("testbed?train=100000&dim=100", "mlp", 0)])
-    assert task.rows == 100_000 and 1 <= task.width < GROUP
+    assert task.rows == 100_000 and 1 <= task.width < cohorts.LANES
     assert 4 * task.rows * 101 * task.width <= cohorts.DATA_BYTES
 
 

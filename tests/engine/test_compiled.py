@@ -94,7 +94,7 @@ def test_the_width_changes_no_more_than_rounding(mlp: Mapping[str, Record]) -> N
     cell = cells(MLP)[4]
     (alone,) = run_task(Task((cell,), width=1, rows=10))
     assert_close(alone.scores, mlp[cell.id].scores)
-    assert (alone.cost.cohort, mlp[cell.id].cost.cohort) == (1, 32)
+    assert (alone.cost.cohort, mlp[cell.id].cost.cohort) == (1, 8)
 
 
 def test_neighbours_and_lanes_change_no_bit(mlp: Mapping[str, Record]) -> None:
@@ -140,7 +140,7 @@ def test_costs_are_filled_in(mlp: Mapping[str, Record]) -> None:
         assert cost.ask_cpu_seconds > 0 and cost.ask_wall_seconds > 0
         assert cost.peak_memory_mb > 10
         assert cost.parameters == 2 * 50 + 50 + 50 * 50 + 50 + 50 * 2 + 2
-        assert (cost.worlds, cost.cohort) == (1, 32)
+        assert (cost.worlds, cost.cohort) == (1, 8)
     (again, *_) = run(cells(MLP))
     assert again.cost.compile_cpu_seconds == again.cost.compile_wall_seconds == 0  # the program is already here
 

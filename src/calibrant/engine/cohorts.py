@@ -17,6 +17,7 @@ from calibrant import registry
 from calibrant.adapters import as_agent
 from calibrant.types import Cell
 
+LANES = 8  # networks of a chunk: enough to hide the cost of a step, few enough that a lone cell wastes little
 DATA_BYTES = 256e6  # training data of one chunk, at most
 
 
@@ -66,10 +67,8 @@ def _chunks(cells: list[Cell]) -> list[Task]:
     agent: Any = as_agent(registry.resolve("agents", cells[0].agent))
     if not getattr(agent, "native", False):
         return [Task((cell,), 1, 0) for cell in cells]
-    from calibrant.train.loop import GROUP
-
     problem: Any = registry.resolve("problems", cells[0].problem)
     rows = padded_rows(problem.train)
     bytes_per_cell = 4 * rows * (problem.dim + 1)
-    width = max(1, min(GROUP // agent.networks, int(DATA_BYTES // bytes_per_cell)))
+    width = max(1, min(LANES // agent.networks, int(DATA_BYTES // bytes_per_cell)))
     return [Task(tuple(cells[start : start + width]), width, rows) for start in range(0, len(cells), width)]

@@ -25,6 +25,7 @@ from calibrant.engine.cohorts import Task
 from calibrant.types import CalibrantError, Record
 
 Finished = Iterator[list[Record]]
+FEW = 4  # tasks that one process has done before workers have started
 DIED = "the worker process died: out of memory, or killed from outside"
 
 
@@ -33,12 +34,12 @@ class Executor(Protocol):
 
 
 def make_executor(name: str, workers: int | None, tasks: int) -> Executor:
-    """`auto` uses processes when there is more than one task for more than one core."""
+    """`auto` uses processes when there is work for more than one core that outweighs starting them."""
     if workers is not None and workers < 1:
         raise CalibrantError(f"workers={workers} should be at least 1")
     count = min(workers or machine.cores(), max(tasks, 1))
     if name == "auto":
-        name = "processes" if count > 1 else "local"
+        name = "processes" if count > 1 and tasks > FEW else "local"
     if name == "local":
         return Local()
     if name == "processes":
