@@ -76,7 +76,7 @@ def test_tasks_hold_every_cell_once() -> None:
 
 
 def test_cells_of_one_program_run_together() -> None:
-    """Seeds, temperatures and training sizes up to 10 fill 27 lanes, 8 at a time; another value of a number joins them."""
+    """Seeds, temperatures and training sizes up to 10 are 27 cells, 8 at a time; other values of a number join them."""
     plan = cells(["mlp"], 3, "paper", train="1|3|10")
     assert [len(task.cells) for task in make_tasks(plan)] == [8, 8, 8, 3]
     both = make_tasks(cells(["mlp", "mlp?l2=3&lr=0.01"], 3, "paper", train="1|3|10"))
