@@ -11,13 +11,11 @@ from calibrant import registry
 from calibrant.engine.plan import defined, make_plan, metrics_defined
 from calibrant.engine.store import SqlStore, open_store
 from calibrant.suites.base import Suite
-from calibrant.types import CalibrantError, Record
+from calibrant.types import DEFAULT_STORE, CalibrantError, Record
 
 if TYPE_CHECKING:
     from calibrant.engine.run import Progress
     from calibrant.report.board import Board
-
-DEFAULT_STORE = "sqlite:///calibrant.db"
 
 
 def evaluate(

@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 Array: TypeAlias = Any  # a NumPy or a JAX array; the comment beside a field gives its shape
 Key: TypeAlias = Any  # a JAX key for native agents, a plain integer for black-box agents
 
+DEFAULT_STORE = "sqlite:///calibrant.db"  # where records live unless a user says otherwise
+
 
 class CalibrantError(Exception):
     """Wrong input: one sentence that says what was expected. The command line exits with code 2."""

@@ -9,6 +9,7 @@ import typer
 
 from calibrant import __version__
 from calibrant.cli import output
+from calibrant.types import DEFAULT_STORE
 
 app = typer.Typer(
     name="calibrant",
@@ -23,7 +24,6 @@ Store = Annotated[str, typer.Option("--store", metavar="URL", help="Database: a 
                                     envvar="CALIBRANT_STORE")]  # fmt: skip
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 SuiteName = Annotated[str, typer.Argument(metavar="SUITE", help="A suite: `calibrant list suites`.")]
-DEFAULT_STORE = "sqlite:///calibrant.db"
 
 
 def _version(wanted: bool) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calibrant.types import CalibrantError, Scores
+from calibrant.types import DEFAULT_STORE, CalibrantError, Scores
 
 if TYPE_CHECKING:
     from calibrant.cli.listing import Entry
@@ -47,7 +47,7 @@ def outcome(result: Outcome, suite: str, store: str, as_json: bool) -> None:
     if result.interrupted:
         _say("interrupted; the same command continues from here")
     else:
-        option = "" if store == "sqlite:///calibrant.db" else f" --store {store}"
+        option = "" if store == DEFAULT_STORE else f" --store {store}"
         _say(f"see: calibrant board {suite}{option}   or: calibrant report {suite}{option}")
 
 
