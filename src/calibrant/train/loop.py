@@ -67,6 +67,34 @@ def train_members(
     return in_groups(train_one, (params, starts, offsets, emphasis), members)
 
 
+def train_sampled(
+    key: Key,
+    network: Callable[[Any, Array], Array],
+    world: Callable[[Any, Key], Any],  # draws a world's parameters from what is trained
+    params: Any,
+    train: Data,
+    facts: Facts,
+    *,
+    penalty: Callable[[Any, Any], Array],  # of what is trained, and the step's worlds, leaves [draws, ...]
+    draws: int,
+    steps: int,
+    batch: int,
+    lr: Array,
+) -> Any:
+    """Train a law of networks: every step draws fresh worlds and averages their cross-entropy on one minibatch."""
+    order_key, world_key = jax.random.split(key)
+    batches = shuffled(order_key, facts.train_size, len(train.x), steps, batch)
+
+    def loss(params: Any, step: Array) -> Array:
+        rows, share = batches.at(step)
+        x, y = take(rows, train.x), take(rows, train.y)
+        drawn = jax.vmap(lambda k: world(params, k))(jax.random.split(jax.random.fold_in(world_key, step), draws))
+        nll = jax.vmap(lambda one: (share * cross_entropy(network(one, x), y)).sum())(drawn)
+        return nll.mean() + penalty(params, drawn)
+
+    return descend(loss, params, steps, lr)
+
+
 def in_groups(function: Callable[[Any], Any], members: Any, count: int) -> Any:
     """Map over members: side by side within a group that fits the cache, groups one after another.
 
