@@ -13,6 +13,7 @@ from calibrant.problems import testbed
 from calibrant.types import Answers, Question, Truth, Tuples
 
 SINGLE = {"kl_tau1", "nll", "accuracy", "brier", "ece", "ece_expected", "confidence", "hit_rate", "aggregate"}
+SINGLE |= {"drawn_kl_tau1"}
 JOINT = {"kl", "joint_nll", "marginal", "dependence"}
 
 
@@ -31,7 +32,8 @@ def test_names_for_the_default_testbed_question() -> None:
     instance = testbed.Testbed(tuples=4).sample(0)
     assert [(f.name, f.tau) for f in instance.question.tuples] == [("", 1), ("", 10), ("dyadic", 10)]
     scores = score(Answers(np.asarray(instance.truth.logp)[None], exact=True), instance.question, instance.truth)
-    assert scores.keys() == SINGLE | {f"{part}_{name}" for part in JOINT for name in ("tau10", "tau10_dyadic")}
+    joint = {f"{part}_{name}" for part in JOINT for name in ("tau10", "tau10_dyadic")}
+    assert scores.keys() == SINGLE | joint | {"drawn_kl_tau10"}
 
 
 def test_names_follow_the_question() -> None:
@@ -42,9 +44,10 @@ def test_names_follow_the_question() -> None:
     flat = np.log(np.full((1, 1, 2), 0.5))
     question = Question(np.zeros((1, 1)), families, np.zeros((1, 1), int))
     known = score(Answers(flat), question, Truth(np.zeros(1, int), flat[0]))
-    assert known.keys() == SINGLE - {"aggregate"} | {f"{part}_{f}" for part in JOINT for f in ("tau2", "tau5_kappa3")}
+    joint = {f"{part}_{f}" for part in JOINT for f in ("tau2", "tau5_kappa3")}
+    assert known.keys() == SINGLE - {"aggregate"} | joint | {"drawn_kl_tau2"}
     observed = score(Answers(flat), question, Truth(np.zeros(1, int)))
-    assert known.keys() - observed.keys() == {"kl_tau1", "kl_tau2", "kl_tau5_kappa3"}
+    assert known.keys() - observed.keys() == {"kl_tau1", "kl_tau2", "kl_tau5_kappa3", "drawn_kl_tau1", "drawn_kl_tau2"}
 
 
 def test_aggregate_is_what_the_testbed_tunes_for() -> None:

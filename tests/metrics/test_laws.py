@@ -33,7 +33,9 @@ class Case:
     truth: Truth
 
     def scores(self, question: Question = QUESTION) -> dict[str, Scores]:
-        return score(self.answers, question, self.truth)
+        """Without the original's estimator, which draws labels and worlds and so keeps none of these laws."""
+        scores = score(self.answers, question, self.truth)
+        return {name: one for name, one in scores.items() if not name.startswith("drawn_")}
 
     @property
     def at_a_jump(self) -> bool:
@@ -255,6 +257,6 @@ def test_a_belief_that_differs_loses_strictly(case: Case) -> None:
 def test_no_metric_is_left_out_of_these_laws() -> None:
     case = Case(Answers(np.log(np.full((2, INPUTS, 2), 0.5)), None, True), Truth(np.zeros(INPUTS, int)))
     known = replace(case, truth=Truth(case.truth.labels, case.answers.logp[0]))
-    single = {metric.name for metric in catalogue() if not metric.joint} - {"aggregate"}  # it needs tuples of ten
+    single = {metric.name for metric in catalogue() if not metric.joint} - {"aggregate", "drawn_kl_tau1"}
     assert single <= known.scores().keys()
     assert single - case.scores().keys() == {"kl_tau1"}

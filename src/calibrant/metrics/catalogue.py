@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Literal
 
-from calibrant.metrics import pointwise
+from calibrant.metrics import drawn, pointwise
 from calibrant.metrics.logspace import summarise
 from calibrant.metrics.reading import Reading
 from calibrant.types import Answers, Question, Scores, Truth, Tuples
@@ -84,6 +84,8 @@ OWN = (
     Metric("brier", 1, "lower", "expected squared error summed over classes, 0 to 2", pointwise.brier),
     Metric("ece", 1, "lower", "top-label, drawn labels, 10 equal-width bins, one input per tuple", pointwise.ece),
     Metric("ece_expected", 1, "lower", "as ece, all inputs, labels summed out: no label noise", pointwise.ece_expected),
+    Metric("drawn_kl_tau1", 1, "lower", "kl_tau1 as the Neural Testbed's code estimates it", drawn.drawn_kl_tau1),
+    Metric("drawn_kl_{}", 1, "lower", "kl_tau10 as the Neural Testbed's code estimates it", drawn.drawn_kl, True),
     Metric("confidence", 1, "higher", "mean top-label confidence; compare it with accuracy", pointwise.confidence),
     Metric("hit_rate", 1, "higher", "share of drawn labels that the top class hits", pointwise.hit_rate),
 )

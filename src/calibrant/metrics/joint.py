@@ -27,7 +27,7 @@ from calibrant.types import Array, Tuples
 
 ENUMERATE = 4096  # more outcomes than this are sampled
 DRAWS = 64  # labellings per tuple when they are sampled
-BYTES = 64e6  # working memory for one block of tuples
+BYTES = 16e6  # working memory for one block of tuples
 TINY = 1e-280  # sums of products below this may have lost digits and are redone in logarithms
 NEGLIGIBLE = 1e-30  # outcomes that the truth gives less than this add nothing that a double could hold
 
@@ -46,12 +46,15 @@ class JointParts:
 class Outcomes:
     """Class counts at some anchors, and the log of how many labellings share each."""
 
-    counts: Array  # [outcomes, anchors * classes]
+    anchors: range  # of the tuple's anchors, those that these outcomes are about
+    classes: int
+    each: tuple[Array, ...]  # per anchor, [outcomes at it, classes]
+    counts: Array  # [outcomes, all anchors * classes], zero at other anchors
     multiplicity: Array  # [outcomes] log
 
 
 def joint_parts(
-    logp: Array,  # [worlds, unique, classes]
+    logp: Array,  # [unique, classes, worlds]
     groups: Groups,
     tuples: Tuples,
     logq: Array,  # [unique, classes] the agent's marginal prediction
@@ -60,18 +63,17 @@ def joint_parts(
     stream: Stream,
 ) -> JointParts:
     """Score every tuple of a family. Tuples with the same repeats share their tables of outcomes."""
-    n, classes = len(tuples.anchors), logp.shape[2]
+    n, (_, classes, count) = len(tuples.anchors), logp.shape
     marginal, entropy = _marginal_parts(tuples, logq, truth, labels)
-    if len(logp) == 1:  # one world is a product of its marginals
+    if count == 1:  # one world is a product of its marginals
         return JointParts(marginal, marginal, entropy, marginal.mean(keepdims=True))
     kl, left_out = np.zeros(n), np.zeros((groups.count, n))
     for members, anchors, pattern in _patterns(tuples):
         halves = _halves(pattern, classes) if truth is not None else None
         wide = sum(len(half.counts) for half in halves) if halves else (DRAWS if truth is not None else 1)
-        for block in _blocks(len(members), len(logp) * max(wide, len(pattern) * classes)):
+        for block in _blocks(len(members), count * max(wide, len(pattern) * classes)):
             rows, at = members[block], anchors[block]
-            worlds = np.moveaxis(logp[:, at].astype(np.float64), 0, 1)  # [b, worlds, anchors, classes]
-            worlds = worlds.reshape(len(rows), len(logp), -1)
+            worlds = logp[at].astype(np.float64).reshape(len(rows), -1, count)  # [b, anchors * classes, worlds]
             if truth is None:
                 counts = (labels[at][:, :, None] == np.arange(classes)) * np.array(pattern)[None, :, None]
                 score = _observed(worlds, counts, groups)
@@ -88,24 +90,50 @@ def joint_parts(
 
 
 def _enumerated(worlds: Array, truth: Array, halves: tuple[Outcomes, Outcomes], groups: Groups) -> tuple[Array, Array]:
-    logs = [worlds @ half.counts.T for half in halves]  # [b, worlds, outcomes of the half]
-    true = [truth @ half.counts.T for half in halves]  # [b, outcomes]
-    p = np.exp(true[0] + halves[0].multiplicity)[:, :, None] * np.exp(true[1] + halves[1].multiplicity)[:, None, :]
-    tops = [log.max(axis=1, keepdims=True) for log in logs]
-    parts = [np.exp(log - top) for log, top in zip(logs, tops, strict=True)]
-    parts[0] *= groups.weights[:, None]
+    p = np.exp(worlds).reshape(len(worlds), -1, halves[0].classes, worlds.shape[2])
+    left, right = (_products(p, half) for half in halves)  # [b, outcomes of the half, worlds]
+    left *= groups.weights
     sums = np.stack(
-        [np.swapaxes(parts[0][:, m], 1, 2) @ parts[1][:, m] for m in map(groups.members, range(groups.count))]
+        [left[..., m] @ np.swapaxes(right[..., m], 1, 2) for m in map(groups.members, range(groups.count))]
     )  # [groups, b, outcomes, outcomes]
-    with np.errstate(divide="ignore"):
-        log_sums = np.log(sums) + (np.swapaxes(tops[0], 1, 2) + tops[1])
-    lost = np.argwhere((sums.min(axis=0) < TINY) & (p > NEGLIGIBLE))
-    for block in _blocks(len(lost), len(groups.weights)):
+    full, left_out = _log_of_sums(sums, groups)
+    parts = [truth @ half.counts.T for half in halves]
+    log_p = parts[0][:, :, None] + parts[1][:, None, :]
+    true = np.exp(log_p + halves[0].multiplicity[:, None] + halves[1].multiplicity)
+    lost = np.argwhere((sums.min(axis=0) < TINY) & (true > NEGLIGIBLE))
+    for block in _blocks(len(lost), worlds.shape[2] * worlds.shape[1]):
         b, i, j = lost[block].T
-        log_sums[:, b, i, j] = log_group_sums((logs[0][b, :, i] + logs[1][b, :, j]).T, groups)
-    full, left_out = full_and_left_out(log_sums, groups)
-    log_p = true[0][:, :, None] + true[1][:, None, :]
-    return _expect(p, log_p - full), _expect(p, log_p - left_out)
+        logs = np.einsum("bkw,bk->wb", worlds[b], halves[0].counts[i] + halves[1].counts[j])
+        full[b, i, j], left_out[:, b, i, j] = full_and_left_out(log_group_sums(logs, groups), groups)
+    return _expect(true, log_p - full), _expect(true, log_p - left_out)
+
+
+def _products(p: Array, half: Outcomes) -> Array:
+    """Every world's probability of every outcome of a half [b, outcomes, worlds]; p is [b, anchors, classes, worlds]."""
+    b, worlds = len(p), p.shape[3]
+    table = np.ones((b, 1, worlds))
+    for anchor, counts in zip(half.anchors, half.each, strict=True):
+        powers = np.ones((b, len(counts), worlds))
+        for c in range(half.classes):
+            power = np.ones((b, worlds))
+            for times in range(1, int(counts.max()) + 1):
+                power = power * p[:, anchor, c]
+                powers[:, counts[:, c] == times] *= power[:, None]
+        table = (table[:, :, None] * powers[:, None]).reshape(b, -1, worlds)
+    return table
+
+
+def _log_of_sums(sums: Array, groups: Groups) -> tuple[Array, Array]:
+    """Logs of the sum over groups [groups, ...], and with each left out: the others are added, never subtracted."""
+    with np.errstate(divide="ignore"):
+        if not groups.jackknife:
+            full = np.log(sums.sum(axis=0))
+            return full, full[None]
+        before, after = np.zeros_like(sums), np.zeros_like(sums)
+        before[1:] = np.cumsum(sums[:-1], axis=0)
+        after[:-1] = np.cumsum(sums[:0:-1], axis=0)[::-1]
+        rest = np.log1p(-groups.share).reshape(-1, *[1] * (sums.ndim - 1))
+        return np.log(before[-1] + sums[-1]), np.log(before + after) - rest
 
 
 def _expect(p: Array, values: Array) -> Array:
@@ -113,14 +141,14 @@ def _expect(p: Array, values: Array) -> Array:
 
 
 def _sampled(worlds: Array, logq: Array, counts: Array, marginal: Array, groups: Groups) -> tuple[Array, Array]:
-    joint = np.moveaxis(worlds @ np.swapaxes(counts, 1, 2), 1, 0)  # [worlds, b, draws]
+    joint = np.moveaxis(counts @ worlds, 2, 0)  # [worlds, b, draws]
     full, left_out = full_and_left_out(log_group_sums(joint, groups), groups)
     product = (logq[:, None, :] * counts).sum(axis=2)
     return marginal + (product - full).mean(axis=1), marginal + (product - left_out).mean(axis=2)
 
 
 def _observed(worlds: Array, counts: Array, groups: Groups) -> tuple[Array, Array]:
-    joint = np.moveaxis((worlds * counts.reshape(len(worlds), 1, -1)).sum(axis=2), 1, 0)  # [worlds, b]
+    joint = np.einsum("bkw,bk->wb", worlds, counts.reshape(len(worlds), -1))
     full, left_out = full_and_left_out(log_group_sums(joint, groups), groups)
     return -full, -left_out
 
@@ -171,7 +199,7 @@ def _outcomes(pattern: tuple[int, ...], chosen: range, classes: int) -> Outcomes
             row[anchor] = count
         counts.append(row.reshape(-1))
         multiplicity.append(sum(math.lgamma(sum(c) + 1) - sum(math.lgamma(k + 1) for k in c) for c in outcome))
-    return Outcomes(np.array(counts), np.array(multiplicity))
+    return Outcomes(chosen, classes, tuple(map(np.array, each)), np.array(counts), np.array(multiplicity))
 
 
 def _counts_of(repeats: int, classes: int) -> list[tuple[int, ...]]:

@@ -52,6 +52,11 @@ class Reading:
         return np.concatenate([full for full, _ in blocks]), np.concatenate([out for _, out in blocks], axis=1)
 
     @functools.cached_property
+    def by_input(self) -> Array:
+        """[unique, classes, worlds]: the worlds' answers to an input side by side, for products over inputs."""
+        return np.ascontiguousarray(np.moveaxis(np.asarray(self.answers.logp), 0, 2))
+
+    @functools.cached_property
     def marginal(self) -> Marginal:
         rows = np.asarray(self.question.marginal)
         logq, left_out = self._averaged
@@ -70,6 +75,6 @@ class Reading:
             tuples: Tuples = self.question.tuples[family]
             stream = Stream(self.key, "labels", tuples.name, tuples.tau)
             logq, _ = self._averaged
-            logp, labels = np.asarray(self.answers.logp), np.asarray(self.truth.labels)
-            self._joint[family] = joint_parts(logp, self.groups, tuples, logq, self.true_logp, labels, stream)
+            labels = np.asarray(self.truth.labels)
+            self._joint[family] = joint_parts(self.by_input, self.groups, tuples, logq, self.true_logp, labels, stream)
         return self._joint[family]
