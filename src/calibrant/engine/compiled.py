@@ -13,8 +13,8 @@ import numpy as np
 
 from calibrant import registry, seeds
 from calibrant.engine.cohorts import Task
-from calibrant.engine.scoring import Stopwatch, all_inputs, finish, is_whole, sample_instance
-from calibrant.types import Answers, Array, Cell, Cost, Data, Facts, Instance, Key, Record
+from calibrant.engine.scoring import Stopwatch, all_inputs, failure, finish, is_whole, sample_instance
+from calibrant.types import Answers, Array, Cell, Cost, Data, Facts, Instance, Key, Record, Scores
 
 TRACED = ("train_size", "temperature")
 jax.tree_util.register_dataclass(Data, ["x", "y"], [])
@@ -41,7 +41,7 @@ def run_compiled(task: Task) -> list[Record]:
         compile_wall_seconds=fit_compile.wall / len(task.cells),
         fit_cpu_seconds=fitting.cpu / task.width,
         fit_wall_seconds=fitting.wall / task.width,
-        parameters=sum(leaf.size for leaf in jax.tree.leaves(beliefs)) // task.width,
+        parameters=sum(leaf.size for leaf in jax.tree.leaves(_silent(beliefs))) // task.width,
         cohort=task.width,
     )
     return [
@@ -52,6 +52,10 @@ def run_compiled(task: Task) -> list[Record]:
 
 def _ask(cell: Cell, instance: Instance, belief: Any, cost: Cost) -> Record:
     """Cells are asked one by one: a thousand worlds at all inputs are a hundred megabytes of answers."""
+    said = {name: float(value) for name, value in getattr(belief, "diagnostics", {}).items()}
+    if (step := said.pop("diverged_at", -1)) >= 0:
+        return failure(cell, f"diverged at step {step:.0f}", cost)
+    belief = _silent(belief)
     key, inputs = seeds.jax_key(cell.id, "worlds"), jnp.asarray(all_inputs(instance))
     ask, making = compiled(_answer, (belief, key, inputs), (instance.question.worlds,))
     with Stopwatch() as asking:
@@ -64,7 +68,15 @@ def _ask(cell: Cell, instance: Instance, belief: Any, cost: Cost) -> Record:
         ask_wall_seconds=asking.wall,
         worlds=len(logp),
     )
-    return finish(cell, instance, Answers(logp, None, is_whole(belief, logp)), spent)
+    record = finish(cell, instance, Answers(logp, None, is_whole(belief, logp)), spent)
+    if record.failed:
+        return record
+    return replace(record, scores={**record.scores, **{name: Scores(value) for name, value in said.items()}})
+
+
+def _silent(belief: Any) -> Any:
+    """Without what inference said of itself."""
+    return replace(belief, diagnostics={}) if hasattr(belief, "diagnostics") else belief
 
 
 def _fit_all(agents: Any, keys: Array, data: Data, facts: Facts) -> Any:
