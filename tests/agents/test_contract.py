@@ -15,7 +15,6 @@ from calibrant import registry, seeds
 from calibrant.adapters import as_agent
 from calibrant.metrics import score
 from calibrant.protocols import Agent, Belief, Worlds
-from calibrant.train.beliefs import FiniteBelief, NetworkWorlds, SampledBelief
 from calibrant.train.loop import GROUP
 from calibrant.types import Answers, Array, CalibrantError, Instance
 
@@ -71,14 +70,18 @@ def fitted(name: str) -> Fitted:
 
 
 def imagine(belief: Any, seed: int = 0) -> Any:
-    key = seeds.jax_key("worlds", seed)
-    return _worlds(belief, key) if isinstance(belief, FiniteBelief | SampledBelief) else belief.worlds(seed, WORLDS)
+    return _worlds(belief, seeds.jax_key("worlds", seed)) if _is_tree(belief) else belief.worlds(seed, WORLDS)
 
 
 def ask(worlds: Any, x: Array | None = None) -> Array:
     """Logits [worlds, inputs, classes] at the question's inputs, or at others."""
     inputs = instance().question.x if x is None else x
-    return np.asarray(_call(worlds, inputs) if isinstance(worlds, NetworkWorlds) else worlds(inputs))
+    return np.asarray(_call(worlds, inputs) if _is_tree(worlds) else worlds(inputs))
+
+
+def _is_tree(value: Any) -> bool:
+    """Beliefs and worlds of native agents are JAX trees; black-box ones are plain objects, leaves of themselves."""
+    return not jax.tree_util.all_leaves([value])
 
 
 _worlds = jax.jit(lambda belief, key: belief.worlds(key, WORLDS))  # beliefs and worlds are trees: compiled once

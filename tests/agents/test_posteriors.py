@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import blackjax
@@ -16,6 +17,7 @@ from jax.flatten_util import ravel_pytree
 from calibrant.agents.bbb import Bbb, MeanField
 from calibrant.agents.deep_kernel import DeepKernel, unit
 from calibrant.agents.dropout import Dropout
+from calibrant.agents.epinet import Epinet
 from calibrant.agents.hypermodel import Hypermodel
 from calibrant.agents.sgmcmc import Sgmcmc
 from calibrant.nets.mlp import reference_network
@@ -146,3 +148,33 @@ def test_hypermodel_weights_are_linear_in_the_index() -> None:
     flat = np.asarray(jax.vmap(lambda one: ravel_pytree(one)[0])(trained))
     spectrum = np.linalg.svd(flat - flat.mean(0), compute_uv=False)
     assert spectrum[2] > 1e-2 and spectrum[3] < 1e-4
+
+
+def test_a_chain_that_runs_away_says_at_which_step() -> None:
+    """A step size of a million overshoots at once; a sane one does not."""
+    agents = (Sgmcmc(lr, VARIANCE, 0.0, burn_in=100, samples=4, thin=50, hidden=(8,)) for lr in (1e6, 1e-4))
+    beliefs = (agent.fit(jax.random.key(0), data(), FACTS) for agent in agents)
+    wild, sane = (belief.diagnostics["diverged_at"] for belief in beliefs)
+    assert 0 < int(wild) < 300
+    assert int(sane) == -1
+
+
+def test_epinet_worlds_are_the_network_at_their_indices() -> None:
+    """Sharing what all indices have in common changes no number; an epinet without a hidden layer is linear in z."""
+    for hidden in ((5, 4), ()):
+        belief = Epinet(index=3, steps=5, hidden=(8,), epinet_hidden=hidden).fit(jax.random.key(0), data(), FACTS)
+        worlds = belief.worlds(jax.random.key(1), 6)
+        one_by_one = jnp.stack([belief.network((belief.fitted, z), ASKED) for z in worlds.indices])
+        np.testing.assert_allclose(worlds(ASKED), one_by_one, atol=1e-5)
+
+
+def test_epinet_adds_its_prior_functions_scaled_by_the_temperature() -> None:
+    """Without training and with a silent epinet, worlds differ by the prior functions alone: z . g(x) / temperature."""
+    agent = Epinet(index=2, steps=1, lr=1e-30, prior_scale=0.3, hidden=(8,))
+    belief = agent.fit(jax.random.key(0), data(), FACTS)
+    base, epinet = belief.fitted.trained
+    silent = replace(belief.fitted, trained=(base, jax.tree.map(jnp.zeros_like, epinet)))
+    z = jnp.array([0.7, -1.2])
+    shift = belief.network((silent, z), ASKED) - belief.network((silent, jnp.zeros(2)), ASKED)
+    priors = jax.vmap(belief.network.prior, (0, None))(belief.fitted.priors, ASKED)
+    np.testing.assert_allclose(shift, 0.3 / FACTS.temperature * jnp.tensordot(z, priors, 1), atol=1e-5)

@@ -15,9 +15,8 @@ import jax
 import jax.numpy as jnp
 from annotated_types import Ge, Gt
 
-from calibrant.nets.mlp import Mlp, reference_network
+from calibrant.nets.mlp import ACTIVATIONS, Mlp, reference_network
 from calibrant.nets.trees import static, tree
-from calibrant.train.beliefs import SampledBelief
 from calibrant.train.likelihoods import sum_of_squares
 from calibrant.train.loop import train_sampled
 from calibrant.types import Array, Data, Facts, Key
@@ -27,8 +26,8 @@ DECAY_POWER = 0.7
 
 @tree
 @dataclass(frozen=True)
-class EpinetState:
-    """What worlds are drawn from: (base, epinet) as trained, the fixed prior networks [index, ...] and their scale."""
+class Fitted:
+    """(base, epinet) as trained, the fixed prior networks [index, ...] and their scale."""
 
     trained: Any
     priors: Any
@@ -37,36 +36,73 @@ class EpinetState:
 
 @tree
 @dataclass(frozen=True)
-class EpinetWorld:
-    """A world: the state at one index."""
+class Prepared:
+    """What all indices share at some inputs: computed once, however many worlds are asked."""
 
-    state: EpinetState
-    z: Any
+    logits: Array  # [batch, classes] of the base
+    first: Array  # [units, batch] the epinet's first layer, without the index's part
+    priors: Array  # [index, batch, classes], scaled
 
 
 @dataclass(frozen=True)
 class EpistemicNetwork:
-    """The sum of base, epinet and prior functions at one index."""
+    """The sum of base, epinet and prior functions."""
 
     base: Mlp
     epinet: Mlp
     prior: Mlp
 
-    def __call__(self, world: EpinetWorld, x: Array) -> Array:
-        (base, epinet), z = world.state.trained, world.z
+    def prepare(self, fitted: Fitted, x: Array) -> Prepared:
+        base, ((weight, bias), *_) = fitted.trained
         logits, features = self.base.with_features(base, x)
-        given = [jnp.broadcast_to(z, (len(x), len(z))), x, jax.lax.stop_gradient(features)]
-        learned = self.epinet(epinet, jnp.concatenate(given, axis=1)).reshape(*logits.shape, len(z)) @ z
-        prior = jnp.tensordot(z, jax.vmap(self.prior, (0, None))(world.state.priors, x), 1)
-        return logits + learned + world.state.scale * prior
+        seen = jnp.concatenate([x, jax.lax.stop_gradient(features)], axis=1)
+        first = weight[:, -seen.shape[1] :] @ seen.T + bias[:, None]
+        return Prepared(logits, first, fitted.scale * jax.vmap(self.prior, (0, None))(fitted.priors, x))
+
+    def at(self, fitted: Fitted, prepared: Prepared, z: Array) -> Array:
+        """Logits [batch, classes] of the world of index z."""
+        (weight, _), *rest = fitted.trained[1]
+        hidden = prepared.first + (weight[:, : len(z)] @ z)[:, None]
+        if rest:
+            upper = Mlp(self.epinet.sizes[1:], self.epinet.activation)
+            hidden = upper(tuple(rest), ACTIVATIONS[self.epinet.activation](hidden).T).T
+        learned = jnp.tensordot(z, hidden.T.reshape(*prepared.logits.shape, len(z)), (0, 2))
+        return prepared.logits + learned + jnp.tensordot(z, prepared.priors, 1)
+
+    def __call__(self, world: tuple[Fitted, Array], x: Array) -> Array:
+        return self.at(world[0], self.prepare(world[0], x), world[1])
 
 
+@tree
 @dataclass(frozen=True)
-class DrawIndex:
-    index: int
+class EpinetWorlds:
+    """Worlds at given indices."""
 
-    def __call__(self, state: EpinetState, key: Key) -> EpinetWorld:
-        return EpinetWorld(state, jax.random.normal(key, (self.index,)))
+    fitted: Fitted
+    indices: Array  # [n, index]
+    network: EpistemicNetwork = static()
+    weights: Any = None
+
+    def __call__(self, x: Array) -> Array:
+        prepared = self.network.prepare(self.fitted, x)
+        return jax.lax.map(lambda z: self.network.at(self.fitted, prepared, z), self.indices)
+
+
+@tree
+@dataclass(frozen=True)
+class EpinetBelief:
+    """A world is an index z ~ N(0, I)."""
+
+    fitted: Fitted
+    network: EpistemicNetwork = static()
+    index: int = static()
+
+    @property
+    def atoms(self) -> None:
+        return None
+
+    def worlds(self, key: Key, n: int) -> EpinetWorlds:
+        return EpinetWorlds(self.fitted, jax.random.normal(key, (n, self.index)), self.network)
 
 
 @tree
@@ -87,12 +123,12 @@ class Epinet:
 
     native: ClassVar[bool] = True
 
-    def fit(self, key: Key, train: Data, facts: Facts) -> SampledBelief:
+    def fit(self, key: Key, train: Data, facts: Facts) -> EpinetBelief:
         base = reference_network(facts, self.hidden)
         wide = self.index + facts.inputs + base.sizes[-2]
         epinet = Mlp((wide, *self.epinet_hidden, facts.classes * self.index), facts.activation)
         prior = reference_network(facts, self.prior_hidden)
-        network, draw = EpistemicNetwork(base, epinet, prior), DrawIndex(self.index)
+        network = EpistemicNetwork(base, epinet, prior)
         base_key, epinet_key, prior_key, training = jax.random.split(key, 4)
         priors = jax.vmap(prior.init)(jax.random.split(prior_key, self.index))
         scale = jnp.asarray(self.prior_scale / facts.temperature)
@@ -100,7 +136,7 @@ class Epinet:
         trained = train_sampled(
             training,
             network,
-            lambda params, k: draw(EpinetState(params, priors, scale), k),
+            lambda params, k: (Fitted(params, priors, scale), jax.random.normal(k, (self.index,))),
             (base.init(base_key), epinet.init(epinet_key)),
             train,
             facts,
@@ -110,7 +146,7 @@ class Epinet:
             batch=self.batch,
             lr=self.lr,
         )
-        return SampledBelief(EpinetState(trained, priors, scale), draw, network)
+        return EpinetBelief(Fitted(trained, priors, scale), network, self.index)
 
     @property
     def networks(self) -> int:

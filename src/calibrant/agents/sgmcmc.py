@@ -59,14 +59,15 @@ class Sgmcmc:
             return (share * nll).sum() + strength * (theta**2).sum()
 
         def advance(carry: Any, place: tuple[Array, Key]) -> tuple[Any, None]:
-            theta, momentum, scale = carry
+            theta, momentum, scale, lived = carry
             step, noise_key = place
             gradient = jax.grad(energy)(theta, step)
             scale, shape = self._precondition(scale, gradient)
             noise = jax.random.normal(noise_key, theta.shape) * jnp.sqrt(shape)
             kick = jnp.sqrt(2 * (1 - self.momentum) / facts.train_size) * noise
             momentum = self.momentum * momentum + jnp.sqrt(self.lr) * gradient + kick
-            return (theta - jnp.sqrt(self.lr) * momentum / shape, momentum, scale), None
+            theta = theta - jnp.sqrt(self.lr) * momentum / shape
+            return (theta, momentum, scale, lived + jnp.isfinite(theta.sum())), None
 
         def travel(carry: Any, key: Key, steps: int) -> Any:
             """Enters the shuffled stream at a random place, so that no two stretches see it alike."""
@@ -77,12 +78,15 @@ class Sgmcmc:
         def sample(carry: Any, key: Key) -> tuple[Any, Array]:
             return travel(carry, key, self.thin), carry[0]
 
-        carry = (start, jnp.zeros_like(start), jnp.ones_like(start))
+        carry = (start, jnp.zeros_like(start), jnp.ones_like(start), jnp.asarray(0))
         stretches = self.burn_in // self.thin
         keys = jax.random.split(dynamics, stretches + self.samples)
         carry, _ = jax.lax.scan(lambda c, k: (travel(c, k, self.thin), None), carry, keys[:stretches])
-        _, thetas = jax.lax.scan(sample, carry, keys[stretches:])
-        return FiniteBelief(jax.vmap(restore)(thetas), network)
+        (*_, lived), thetas = jax.lax.scan(sample, carry, keys[stretches:])
+        steps = len(keys) * self.thin
+        return FiniteBelief(
+            jax.vmap(restore)(thetas), network, {"diverged_at": jnp.where(lived == steps, -1, lived + 1)}
+        )
 
     @property
     def networks(self) -> int:
