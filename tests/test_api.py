@@ -16,8 +16,12 @@ from calibrant.agents.ensemble import Ensemble
 from calibrant.agents.mlp import Mlp
 from calibrant.agents.uniform import Uniform
 from calibrant.engine import plan
+from calibrant.engine.store import open_store
 from calibrant.report.board import Board
-from calibrant.types import CalibrantError, Record
+from calibrant.tune import TUNING_SEEDS
+from calibrant.tune.search import search
+from calibrant.tune.study import make_study
+from calibrant.types import DEFAULT_STORE, CalibrantError, Record
 
 CONSTANT = """
 class Constant:
@@ -189,6 +193,23 @@ def test_an_agent_whose_file_is_gone_stays_on_the_board(folder: Path) -> None:
     (folder / "mine.py").unlink()
     (name,) = calibrant.load().board("testbed").agents
     assert name.startswith("mine.py:Constant@")
+
+
+def test_tuning_environments_are_never_reported() -> None:
+    """Not on a board, not in a report, and a store that holds nothing else has nothing of the suite."""
+    study = make_study(
+        "testbed", "mlp?steps=20&hidden=8", space="l2=1|2", where={"train": "10", "temp": "0.1"}, seeds=1
+    )
+    with open_store(DEFAULT_STORE) as store:
+        search(study, store, executor="local")
+        assert {record.cell.seed for record in store.records()} == {TUNING_SEEDS}
+    results = calibrant.load()
+    assert results.records("testbed") == [] and results.suites() == []
+    with pytest.raises(CalibrantError, match="has no records of suite 'testbed'"):
+        results.board("testbed")
+    assert {row.n for row in evaluate("mlp?steps=20&hidden=8").rows} == {1}
+    assert {record.cell.seed for record in results.records("testbed", pictures=True)} == {0}
+    assert results.suites() == ["testbed"]
 
 
 # --- the package ----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from calibrant import registry
 from calibrant.engine.plan import defined, make_plan, metrics_defined
 from calibrant.engine.store import SqlStore, open_store
 from calibrant.suites.base import Suite
+from calibrant.tune import TUNING_SEEDS
 from calibrant.types import DEFAULT_STORE, CalibrantError, Record
 
 if TYPE_CHECKING:
@@ -80,14 +81,17 @@ class Results:
         return make_board(records, _suite(suite), baseline=baseline, by=tuple(by), metrics=wanted)
 
     def records(self, suite: str, *, agents: Sequence[str] | None = None, pictures: bool = False) -> list[Record]:
-        """The suite's records, without those of older definitions of a problem, an agent or a metric."""
+        """The suite's records, without those of older definitions of a problem, an agent or a metric.
+
+        Nor those of tuning environments: what hyperparameters were chosen on must not be reported.
+        """
         problems = {problem for preset in _suite(suite).presets.values() for problem in preset.problems}
         names = None if agents is None else [registry.canonical("agents", agent) for agent in agents]
-        return current(self.store.records(problems, names, pictures=pictures))
+        return current(filter(_reported, self.store.records(problems, names, pictures=pictures)))
 
     def suites(self) -> list[str]:
         """The suites that have at least one record here."""
-        found = {record.cell.problem for record in self.store.records()}
+        found = {record.cell.problem for record in filter(_reported, self.store.records())}
         return [name for name in registry.table("suites") if any(map(_suite(name).owns, found))]
 
     def report(self, path: str | Path, suites: Sequence[str] = (), *, baseline: str | None = None) -> Path:
@@ -125,6 +129,10 @@ def current(records: Iterable[Record]) -> list[Record]:
         for record in kept
         if today.get(record.cell.agent, _defined(record, "agent")) == _defined(record, "agent")
     ]
+
+
+def _reported(record: Record) -> bool:
+    return record.cell.seed < TUNING_SEEDS
 
 
 def _meant_today(record: Record) -> bool:

@@ -20,9 +20,15 @@ def run_suite(
     executor: str,
     workers: int | None,
     timeout: float | None,
+    tuned: bool,
     store: str,
     quiet: bool,
 ) -> Outcome:
-    cells = make_plan(registry.load("suites", suite), preset, agents, seeds, where)
+    chosen = registry.load("suites", suite)
+    if tuned:
+        from calibrant.tune.tuned import tuned_specs
+
+        agents = tuned_specs(suite, agents or chosen.preset(preset).agents)
+    cells = make_plan(chosen, preset, agents, seeds, where)
     with open_store(store) as opened:
         return run_plan(cells, opened, executor, workers, make_progress(quiet), timeout)

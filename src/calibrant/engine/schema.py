@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from calibrant.engine.database import Database, missing
 from calibrant.types import CalibrantError
 
-VERSION = "0002"
+VERSION = "0004"
 VERSION_TABLE = "calibrant_alembic_version"
 _OPTUNA = frozenset({"studies", "trials"})
 _MIGRATION_LOCK = 0x0CA11B  # any number, as long as nobody else locks it
@@ -47,6 +47,35 @@ arrays = sa.Table(
     sa.Column("cell", sa.Text, sa.ForeignKey("calibrant_records.cell"), primary_key=True),
     sa.Column("items", sa.LargeBinary),  # packed
     sa.Column("picture", sa.LargeBinary),  # packed; since 0002
+)
+studies = sa.Table(  # since 0003
+    "calibrant_studies",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("body", sa.Text, nullable=False),  # JSON: everything that decides the study's numbers
+)
+trials = sa.Table(  # since 0003
+    "calibrant_trials",
+    metadata,
+    sa.Column("study", sa.Text, sa.ForeignKey("calibrant_studies.name"), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("batch", sa.Integer, nullable=False),  # trials of a batch were asked for together
+    sa.Column("spec", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("objective", sa.Double),
+    sa.Column("rungs", sa.Text, nullable=False),  # JSON: [[seeds, mean], ...]
+    sa.Column("cost", sa.Double, nullable=False),  # CPU seconds
+    sa.Column("reason", sa.Text),  # why it failed
+    sa.Column("created", sa.Text, nullable=False),  # ISO 8601, UTC
+)
+receipts = sa.Table(  # since 0004
+    "calibrant_receipts",
+    metadata,
+    sa.Column("digest", sa.Text, primary_key=True),  # of the body: an unchanged receipt stands here once
+    sa.Column("paper", sa.Text, nullable=False),
+    sa.Column("item", sa.Text, nullable=False),
+    sa.Column("made", sa.Text, nullable=False),  # ISO 8601, UTC, when it last came out like this
+    sa.Column("body", sa.Text, nullable=False),  # JSON
 )
 
 

@@ -7,8 +7,10 @@ several processes, and a run may be killed at any moment: the same command conti
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import islice
 from types import TracebackType
 from typing import Any, TypeVar
@@ -16,7 +18,8 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from calibrant.engine import database, rows, schema
+from calibrant.engine import database, ledger, rows, schema
+from calibrant.engine.ledger import StudyTrial
 from calibrant.types import CalibrantError, Cell, Record
 
 T = TypeVar("T")
@@ -104,6 +107,44 @@ class SqlStore:
             row = connection.execute(listing(True, True).where(schema.records.c.cell == cell_id)).first()
         return self._record(row, {}) if row else None
 
+    def keep_trials(self, about: Mapping[str, Any], trials: Sequence[StudyTrial]) -> None:
+        """Keep trials of one study, whose settings are `about`: all or none, and a judged one stays as it is."""
+        dialect = self._base.engine.dialect.name
+        with self._base.writing() as connection:
+            if trials:
+                body = json.dumps(dict(about), allow_nan=False, sort_keys=True)
+                connection.execute(keep_study(dialect), {"name": trials[0].study, "body": body})
+                connection.execute(keep_trial(dialect), [ledger.encode(trial) for trial in trials])
+
+    def trials(self, study: str) -> list[StudyTrial]:
+        """The trials of a study, by number."""
+        table = schema.trials
+        with self._base.reading() as connection:
+            found = connection.execute(sa.select(table).where(table.c.study == study).order_by(table.c.number))
+            return [ledger.decode(dict(row)) for row in found.mappings()]
+
+    def studies(self) -> dict[str, dict[str, Any]]:
+        """Every study by name, with its settings."""
+        with self._base.reading() as connection:
+            found = connection.execute(sa.select(schema.studies)).all()
+        return {name: json.loads(body) for name, body in sorted(found)}
+
+    def keep_receipt(self, paper: str, item: str, body: Mapping[str, Any]) -> None:
+        """Keep a receipt; one that came out the same before only gets a new time."""
+        text = json.dumps(dict(body), allow_nan=False, sort_keys=True)
+        made = datetime.now(UTC).isoformat(timespec="microseconds")
+        digest = hashlib.sha256(text.encode()).hexdigest()[:32]
+        row = {"digest": digest, "paper": paper, "item": item, "made": made, "body": text}
+        with self._base.writing() as connection:
+            connection.execute(keep_receipt(self._base.engine.dialect.name), row)
+
+    def receipts(self, paper: str, item: str) -> list[dict[str, Any]]:
+        """The receipts of a paper's item, the latest last."""
+        table = schema.receipts
+        wanted = sa.select(table.c.body).where(table.c.paper == paper, table.c.item == item)
+        with self._base.reading() as connection:
+            return [json.loads(body) for body in connection.scalars(wanted.order_by(table.c.made, table.c.digest))]
+
     def _which(self, cells: Iterable[Cell], state: sa.ColumnElement[bool]) -> set[str]:
         cell = schema.records.c.cell
         found: set[str] = set()
@@ -153,6 +194,26 @@ def keep_record(dialect: str) -> sa.Insert:
         set_={column.name: insert.excluded[column.name] for column in rest},
         where=schema.records.c.reason.is_not(None),
     )
+
+
+def keep_study(dialect: str) -> sa.Insert:
+    return _insert(dialect, schema.studies).on_conflict_do_nothing()
+
+
+def keep_trial(dialect: str) -> sa.Insert:
+    """Insert, or replace one that is still open."""
+    insert, table = _insert(dialect, schema.trials), schema.trials
+    rest = [column.name for column in table.c if not column.primary_key]
+    return insert.on_conflict_do_update(
+        index_elements=[table.c.study, table.c.number],
+        set_={name: insert.excluded[name] for name in rest},
+        where=table.c.state == "open",
+    )
+
+
+def keep_receipt(dialect: str) -> sa.Insert:
+    insert = _insert(dialect, schema.receipts)
+    return insert.on_conflict_do_update(index_elements=["digest"], set_={"made": insert.excluded.made})
 
 
 def _insert(dialect: str, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
