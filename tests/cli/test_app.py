@@ -15,7 +15,7 @@ import pytest
 from calibrant import __version__, registry
 from calibrant.cli import main
 
-COMMANDS = ("list", "run", "board", "report", "score", "check")
+COMMANDS = ("list", "run", "board", "report", "score", "check", "tune", "reproduce")
 SCRIPT = Path(sys.executable).with_name("calibrant")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "numpy_agent.py"
 
@@ -93,6 +93,8 @@ def calibrant(
         ("report", ["[SUITE]...", "report.html", "--baseline"]),
         ("score", ["PREDICTIONS.npz", "logits [worlds, items, classes]", "labels [items]"]),
         ("check", ["FILE.py:NAME", "testbed?train=10&temp=0.1"]),
+        ("tune", ["grid|random|tpe|cmaes|gp", "l2=0.1|1|10", "--cpu-minutes", "--no-halving", "tuned.toml"]),
+        ("reproduce", ["PAPER:ITEM", "neural-testbed:table2", "--no-run", "--tuned"]),
     ],
 )
 def test_help_shows_how_options_look(calibrant: Terminal, command: str, shown: list[str]) -> None:

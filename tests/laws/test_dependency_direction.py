@@ -1,4 +1,4 @@
-"""The house has floors: cli -> report, engine -> suites, papers -> problems, agents -> metrics, train -> types.
+"""The house has floors: cli -> papers -> tune -> report, engine -> suites -> problems, agents -> train -> types.
 
 A room imports rooms of its own floor and below, never above; rooms of one floor do not import each other in circles.
 Every import statement counts, also those inside functions and those for type checking only.
@@ -20,8 +20,10 @@ FLOORS = (
     ("types", "protocols", "seeds", "registry"),
     ("rules", "metrics", "stats", "train", "nets"),
     ("problems", "agents", "adapters", "data", "play", "control", "deploy"),
-    ("suites", "papers"),
+    ("suites",),
     ("report", "engine"),
+    ("tune",),
+    ("papers",),
     ("cli", "api", "calibrant"),  # the package itself offers what api offers
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from calibrant import __version__
-from calibrant.cli import output
+from calibrant.cli import INTERRUPTED, output
 from calibrant.types import DEFAULT_STORE
 
 app = typer.Typer(
@@ -43,10 +43,10 @@ def root(
 
 @app.command("list")
 def list_(
-    kind: Annotated[Literal["agents", "suites", "problems", "metrics"], typer.Argument(help="What to list.")],
+    kind: Annotated[Literal["agents", "suites", "problems", "metrics", "papers"], typer.Argument(help="What to list.")],
     json: Json = False,
 ) -> None:
-    """What there is: agents, suites, problems or metrics, each with its parameters and one line."""
+    """What there is: agents, suites, problems, metrics or papers, each with its parameters and one line."""
     from calibrant.cli.listing import listing
 
     output.listing(listing(kind), json)
@@ -65,6 +65,7 @@ def run(
     executor: Annotated[Literal["auto", "local", "processes"], typer.Option(help="Who does the work.")] = "auto",
     workers: Annotated[int | None, typer.Option(help="Worker processes; one per core by default.")] = None,
     timeout: Annotated[float | None, typer.Option(min=0.001, help="Seconds a cell may take before it fails.")] = None,
+    tuned: Annotated[bool, typer.Option("--tuned", help="Take agents as `calibrant tune --adopt` left them.")] = False,
     store: Store = DEFAULT_STORE,
     json: Json = False,
 ) -> None:
@@ -72,9 +73,55 @@ def run(
     from calibrant.cli.running import run_suite
 
     names = [name for name in (part.strip() for part in agents.split(",")) if name] + (agent or [])
-    outcome = run_suite(suite, names, preset, output.pairs(where), seeds, executor, workers, timeout, store, quiet=json)
+    outcome = run_suite(
+        suite, names, preset, output.pairs(where), seeds, executor, workers, timeout, tuned, store, quiet=json
+    )
     output.outcome(outcome, suite, store, json)
     raise typer.Exit(outcome.exit_code)
+
+
+@app.command()
+def tune(
+    suite: Annotated[str | None, typer.Argument(metavar="SUITE", help="A suite: `calibrant list suites`.")] = None,
+    agent: Annotated[str | None, typer.Argument(metavar="AGENT", help="An agent; what its spec fixes stays.")] = None,
+    sampler: Annotated[
+        Literal["grid", "random", "tpe", "cmaes", "gp"] | None, typer.Option(help="Who proposes; grid by default.")
+    ] = None,
+    space: Annotated[
+        str, typer.Option(help='What to search: "l2=0.1|1|10,prior_scale=0.1..10:log"; the known space by default.')
+    ] = "",
+    trials: Annotated[int | None, typer.Option(help="Configurations in all; the whole grid, else 30.")] = None,
+    cpu_minutes: Annotated[float | None, typer.Option(help="CPU minutes in all, past sessions included.")] = None,
+    metric: Annotated[str | None, typer.Option(help="What is improved; aggregate, d1 + d10/10, by default.")] = None,
+    seeds: Annotated[int, typer.Option(help="Tuning environments per setting; no report uses them.")] = 3,
+    preset: Annotated[str, typer.Option(help="Size of the suite: quick or paper.")] = "quick",
+    where: Annotated[str, typer.Option(help="Only problems with these values: temp=0.1,train=10|30.")] = "",
+    halving: Annotated[bool, typer.Option(help="Stop hopeless configurations after a few seeds.")] = True,
+    seed: Annotated[int, typer.Option(help="Of the sampler.")] = 0,
+    show: Annotated[bool, typer.Option("--show", help="Run nothing; show the studies that the store holds.")] = False,
+    adopt: Annotated[bool, typer.Option("--adopt", help="Write the best spec to the file of tuned specs.")] = False,
+    file: Annotated[Path, typer.Option(help="The file that --adopt writes.")] = Path("tuned.toml"),
+    executor: Annotated[Literal["auto", "local", "processes"], typer.Option(help="Who does the work.")] = "auto",
+    workers: Annotated[int | None, typer.Option(help="Worker processes; one per core by default.")] = None,
+    store: Store = DEFAULT_STORE,
+    json: Json = False,
+) -> None:
+    """Search an agent's hyperparameters on environments that no report uses. Interrupt and repeat at will."""
+    from calibrant.cli import tuning
+    from calibrant.tune.search import Budget
+
+    if show:
+        found, code = tuning.tuned_so_far(store, suite, agent, sampler=sampler, metric=metric), 0
+    else:
+        summary, finished = tuning.tune_agent(
+            suite, agent, Budget(trials, cpu_minutes), executor, workers, store, quiet=json,
+            sampler=sampler or "grid", space=space, metric=metric or "aggregate", seeds=seeds, preset=preset,
+            where=output.pairs(where), halving=halving, seed=seed,
+        )  # fmt: skip
+        found, code = [summary], finished.exit_code
+    adopted = tuning.adopt_best(found, file) if adopt and code != INTERRUPTED else None
+    output.studies(found, adopted, file, json, interrupted=code == INTERRUPTED)
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -116,6 +163,36 @@ def report(
 
     path = load(store).report(out, suites or (), baseline=baseline)
     output.written(path, json)
+
+
+@app.command("reproduce")
+def reproduce_(
+    reference: Annotated[
+        str,
+        typer.Argument(metavar="PAPER:ITEM", help="As in neural-testbed:table2, or FILE.toml:ITEM; none: a list."),
+    ] = "",
+    agents: Annotated[str, typer.Option(help='Only these of its agents: mlp,"ensemble?size=10".')] = "",
+    seeds: Annotated[int | None, typer.Option(help="Environments per setting; as published by default.")] = None,
+    tuned: Annotated[bool, typer.Option("--tuned", help="Our tuned hyperparameters instead of the defaults.")] = False,
+    no_run: Annotated[bool, typer.Option("--no-run", help="Run nothing: compare what the store has.")] = False,
+    executor: Annotated[Literal["auto", "local", "processes"], typer.Option(help="Who does the work.")] = "auto",
+    workers: Annotated[int | None, typer.Option(help="Worker processes; one per core by default.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The page to write, or its folder; docs/results if it exists.")
+    ] = None,
+    store: Store = DEFAULT_STORE,
+    json: Json = False,
+) -> None:
+    """Hold a published table or figure against ours: run what is missing, print and write the receipt."""
+    if not reference:
+        return list_("papers", json)
+    from calibrant.cli.reproducing import reproduce_item
+
+    made = reproduce_item(
+        reference, output.words(agents), seeds, tuned, not no_run, executor, workers, out, store, quiet=json
+    )
+    output.receipt(*made, json)
+    raise typer.Exit(made[1].exit_code)
 
 
 @app.command()

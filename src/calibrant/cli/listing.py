@@ -20,6 +20,8 @@ class Entry:
 def listing(kind: str) -> list[Entry]:
     if kind == "metrics":
         return _metrics()
+    if kind == "papers":
+        return _papers()
     make = _suite if kind == "suites" else _described
     return [make(name, registry.load(kind, name)) for name in registry.table(kind)]
 
@@ -30,6 +32,15 @@ def _metrics() -> list[Entry]:
     return [
         Entry(metric.name.format("tau10"), f"{metric.convention} ({metric.better} is better, version {metric.version})")
         for metric in catalogue()
+    ]
+
+
+def _papers() -> list[Entry]:
+    from calibrant.papers.format import papers
+
+    return [
+        Entry(paper.name, f"{paper.title} ({paper.citation})", {name: one.title for name, one in paper.items.items()})
+        for paper in papers().values()
     ]
 
 

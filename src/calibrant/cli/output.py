@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from calibrant.cli.listing import Entry
     from calibrant.engine.check import Finding
     from calibrant.engine.run import Outcome
+    from calibrant.papers.receipts import Receipt
     from calibrant.report.board import Board
+    from calibrant.tune.show import Summary
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -51,6 +53,21 @@ def outcome(result: Outcome, suite: str, store: str, as_json: bool) -> None:
         _say(f"see: calibrant board {suite}{option}   or: calibrant report {suite}{option}")
 
 
+def studies(
+    found: Sequence[Summary], adopted: Mapping[str, Any] | None, file: Path, as_json: bool, interrupted: bool
+) -> None:
+    if as_json:
+        kept = None if adopted is None else {name: str(one) if name == "date" else one for name, one in adopted.items()}
+        return _json({"studies": [one.as_dict() for one in found], "adopted": kept, "interrupted": interrupted})
+    from calibrant.tune.show import render
+
+    _say("\n\n".join(render(one) for one in found))
+    if adopted is not None:
+        _say(f"wrote {file}: {found[0].study.agent} on {found[0].study.suite} is {adopted['spec']}")
+    if interrupted:
+        _say("interrupted; the same command continues from here")
+
+
 def board(made: Board, format: str, out: Path | None) -> None:
     from calibrant.report.files import write_whole
     from calibrant.report.table import console_table, render
@@ -69,6 +86,17 @@ def board(made: Board, format: str, out: Path | None) -> None:
         return
     write_whole(out, rendered if isinstance(rendered, bytes) else rendered.encode())
     _say(f"wrote {out}")
+
+
+def receipt(made: Receipt, ran: Outcome, path: Path, as_json: bool) -> None:
+    if as_json:
+        return _json(made.to_json() | {"path": str(path), "ran": dataclasses.asdict(ran)})
+    from calibrant.papers.writing import plain
+
+    _say(plain(made))
+    for reason in list(dict.fromkeys(ran.reasons))[:5]:
+        _say(f"  failed: {reason}")
+    _say(f"wrote {path}")
 
 
 def scores(found: Mapping[str, Scores], as_json: bool) -> None:

@@ -1,0 +1,1 @@
+"""Published numbers as data files, and receipts that hold ours against them."""
