@@ -226,7 +226,12 @@ def source_digest(name: str) -> str:
     """Twelve hex digits of the source file: an edited agent is another agent."""
     path, _, _ = _split_reference(name)
     source = path if path.endswith(".py") else getattr(_import_module(path), "__file__", None)
-    return hashlib.sha256(Path(source).read_bytes()).hexdigest()[:12] if source else "builtin"
+    if not source:
+        return "builtin"
+    try:
+        return hashlib.sha256(Path(source).read_bytes()).hexdigest()[:12]
+    except OSError as error:
+        raise CalibrantError(f"the agent file {path} cannot be read: {error.strerror or error}") from error
 
 
 def _split_reference(name: str) -> tuple[str, str, str]:
