@@ -121,9 +121,20 @@ def test_dropout_without_dropping_is_one_function() -> None:
 def test_dropout_keeps_units_with_the_stated_probability_and_scale() -> None:
     facts = Facts(2, 2, T, 0.5, (8,))
     belief = Dropout(rate=0.25, steps=1, hidden=(40,)).fit(jax.random.key(0), data(), facts)
-    masks = np.asarray(belief.worlds(jax.random.key(1), 2000).params[1][0])
-    assert set(np.unique(masks.round(5))) == {0.0, np.float32(1.33333)}
-    assert abs((masks > 0).mean() - 0.75) < 6 * np.sqrt(0.75 * 0.25 / masks.size)  # false alarm below one in 10^8
+    plain = belief.state.layers
+    worlds = belief.worlds(jax.random.key(1), 2000).params
+    np.testing.assert_array_equal(worlds[0][0], np.broadcast_to(plain[0][0], worlds[0][0].shape))  # inputs are kept
+    masks = np.asarray(worlds[1][0] / plain[1][0])  # [worlds, classes, units]
+    np.testing.assert_allclose(masks[:, 0], masks[:, 1], atol=1e-5)  # a unit is dropped for all classes
+    assert set(np.unique(masks.round(4))) == {0.0, np.float32(1.3333)}
+    assert abs((masks[:, 0] > 0).mean() - 0.75) < 6 * np.sqrt(0.75 * 0.25 / masks[:, 0].size)  # one in 10^8
+
+
+def test_dropout_may_drop_inputs_too() -> None:
+    facts = Facts(2, 2, T, 0.5, (8,))
+    belief = Dropout(rate=0.5, drop_inputs=True, steps=1, hidden=(8,)).fit(jax.random.key(0), data(), facts)
+    first = np.asarray(belief.worlds(jax.random.key(1), 50).params[0][0])
+    assert 0.2 < (first[:, 0, 0] == 0).mean() < 0.8  # half of 50: a false alarm is below one in 10^4
 
 
 def test_deep_kernel_has_the_gaussian_process_covariance() -> None:

@@ -14,41 +14,37 @@ import jax
 import jax.numpy as jnp
 from annotated_types import Ge, Gt, Lt
 
-from calibrant.nets.mlp import Mlp, Params, reference_network
+from calibrant.nets.mlp import Params, reference_network
 from calibrant.nets.trees import static, tree
 from calibrant.train.beliefs import SampledBelief
 from calibrant.train.likelihoods import l2_strength, sum_of_squares
 from calibrant.train.loop import train_sampled
-from calibrant.types import Array, Data, Facts, Key
+from calibrant.types import Data, Facts, Key
 
-Masks = tuple[Array, ...]  # one per layer of units that are dropped, already scaled
+
+@tree
+@dataclass(frozen=True)
+class Dropping:
+    """The trained layers and the probability with which a unit is dropped."""
+
+    layers: Params
+    rate: Any
 
 
 @dataclass(frozen=True)
-class DroppedMlp:
-    """A network whose layers are multiplied by masks before they are passed on."""
+class DrawMask:
+    """Draws a world: to drop a unit is to ignore it in the next layer, so its column of weights there becomes zero."""
 
-    network: Mlp
-    inputs: bool
+    inputs: bool  # whether inputs are dropped as hidden units are
 
-    def __call__(self, params: tuple[Params, Masks], x: Array) -> Array:
-        layers, masks = params
-        if self.inputs:
-            return self.network(layers, x * masks[0], masks[1:])
-        return self.network(layers, x, masks)
-
-
-@dataclass(frozen=True)
-class DrawMasks:
-    """Draws a world: the trained layers with a fresh mask."""
-
-    sizes: tuple[int, ...]
-
-    def __call__(self, state: tuple[Params, Array], key: Key) -> tuple[Params, Masks]:
-        layers, rate = state
-        kept = jax.random.bernoulli(key, 1 - rate, (sum(self.sizes),)) / (1 - rate)
-        ends = [sum(self.sizes[: layer + 1]) for layer in range(len(self.sizes) - 1)]
-        return layers, tuple(jnp.split(kept, ends))
+    def __call__(self, state: Dropping, key: Key) -> Params:
+        first, *rest = state.layers
+        dropped = state.layers if self.inputs else tuple(rest)
+        sizes = [weight.shape[1] for weight, _ in dropped]
+        kept = jax.random.bernoulli(key, 1 - state.rate, (sum(sizes),)) / (1 - state.rate)
+        masks = jnp.split(kept, [sum(sizes[: layer + 1]) for layer in range(len(sizes) - 1)])
+        masked = tuple((weight * mask, bias) for (weight, bias), mask in zip(dropped, masks, strict=True))
+        return masked if self.inputs else (first, *masked)
 
 
 @tree
@@ -69,17 +65,12 @@ class Dropout:
 
     def fit(self, key: Key, train: Data, facts: Facts) -> SampledBelief:
         network = reference_network(facts, self.hidden, first_bias="truncated")
-        dropped = DroppedMlp(network, self.drop_inputs)
-        draw = DrawMasks(((facts.inputs,) if self.drop_inputs else ()) + self.hidden)
+        draw, rate = DrawMask(self.drop_inputs), jnp.asarray(self.rate)
         birth, training = jax.random.split(key)
-
-        def world(params: Params, key: Key) -> tuple[Params, Masks]:
-            return draw((params, jnp.asarray(self.rate)), key)
-
-        params = train_sampled(
+        layers = train_sampled(
             training,
-            dropped,
-            world,
+            network,
+            lambda layers, k: draw(Dropping(layers, rate), k),
             network.init(birth),
             train,
             facts,
@@ -89,7 +80,7 @@ class Dropout:
             batch=self.batch,
             lr=self.lr,
         )
-        return SampledBelief((params, jnp.asarray(self.rate)), draw, dropped)
+        return SampledBelief(Dropping(layers, rate), draw, network)
 
     @property
     def networks(self) -> int:

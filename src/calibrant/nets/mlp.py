@@ -7,7 +7,6 @@ layout (measured in `benchmarks/`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import jax
@@ -53,18 +52,16 @@ class Mlp:
             biases[0] = _draw(bias_key, self.first_bias, self.sizes[1]) / np.sqrt(self.sizes[0])
         return tuple(zip(weights, biases, strict=True))
 
-    def __call__(self, params: Params, x: Array, masks: Sequence[Array] = ()) -> Array:
-        """Logits [batch, classes] at inputs [batch, inputs]; `masks` multiply the hidden layers' units."""
-        return self.with_features(params, x, masks)[0]
+    def __call__(self, params: Params, x: Array) -> Array:
+        """Logits [batch, classes] at inputs [batch, inputs]."""
+        return self.with_features(params, x)[0]
 
-    def with_features(self, params: Params, x: Array, masks: Sequence[Array] = ()) -> tuple[Array, Array]:
+    def with_features(self, params: Params, x: Array) -> tuple[Array, Array]:
         """The logits, and the last hidden layer [batch, units] that they are a linear function of."""
         act = ACTIVATIONS[self.activation]
         h = x.T
-        for layer, (weight, bias) in enumerate(params[:-1]):
+        for weight, bias in params[:-1]:
             h = act(weight @ h + bias[:, None])
-            if masks:
-                h = h * masks[layer][:, None]
         weight, bias = params[-1]
         return (weight @ h + bias[:, None]).T, h.T
 
