@@ -128,6 +128,11 @@ class Cell:
     seed: int
     id: str
 
+    @property
+    def chance(self) -> tuple[str, str, int]:
+        """What the agent's random numbers are derived from: not the id, so that a new metric leaves it as it was."""
+        return self.problem, self.agent, self.seed
+
 
 @dataclass(frozen=True)
 class Cost:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -75,8 +76,8 @@ def test_a_cohort_agrees_with_fitting_one_cell_by_hand(ensemble: Record) -> None
     x[:7], y[:7] = instance.train.x, instance.train.y
 
     def fit_and_ask(x: Array, y: Array) -> Array:
-        belief = agent.fit(seeds.jax_key(cell.id, "agent"), Data(x, y), instance.facts)
-        logits = belief.worlds(seeds.jax_key(cell.id, "worlds"), 1000)(all_inputs(instance))
+        belief = agent.fit(seeds.jax_key(*cell.chance, "agent"), Data(x, y), instance.facts)
+        logits = belief.worlds(seeds.jax_key(*cell.chance, "worlds"), 1000)(all_inputs(instance))
         return jax.nn.log_softmax(logits, axis=-1)
 
     by_hand = jax.jit(fit_and_ask)
@@ -168,3 +169,11 @@ def test_the_oracle_scores_zero_and_the_uniform_agent_log_two() -> None:
     assert uniform.scores["nll"].mean == pytest.approx(np.log(2))
     assert uniform.scores["joint_nll_tau10"].mean == pytest.approx(10 * np.log(2), rel=1e-6)
     assert oracle.cost.ask_cpu_seconds > 0 and oracle.cost.worlds == uniform.cost.worlds == 1
+
+
+def test_an_agents_luck_does_not_depend_on_which_metrics_there_are() -> None:
+    """The id holds the metrics' versions; random numbers come from problem, agent and seed alone."""
+    cell = make_cell("testbed?tuples=10", "mlp?steps=5&hidden=4", 0)
+    renamed = replace(cell, id="another metric")
+    one, two = (run_task(Task((c,), 1, 10))[0].scores["kl_tau1"].mean for c in (cell, renamed))
+    assert one == two

@@ -8,13 +8,13 @@ Bootstrap weights have mean one: `bernoulli` is 2 Bernoulli(1/2) ("double or not
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
 from annotated_types import Ge
 
-from calibrant.nets.mlp import reference_network
+from calibrant.nets.mlp import Mlp, reference_network
 from calibrant.nets.prior_functions import AdditivePrior, WithPrior
 from calibrant.nets.trees import static, tree
 from calibrant.train.beliefs import FiniteBelief
@@ -36,14 +36,20 @@ class EnsemblePlus(Recipe):
 
     def fit(self, key: Key, train: Data, facts: Facts) -> FiniteBelief:
         network = reference_network(facts, self.hidden, first_bias="truncated")
+        prior = self.prior_function(network)
         birth, fixing, booting, training = jax.random.split(key, 4)
-        members, fixed = (jax.vmap(network.init)(jax.random.split(k, self.size)) for k in (birth, fixing))
+        members = jax.vmap(network.init)(jax.random.split(birth, self.size))
+        fixed = jax.vmap(prior.init)(jax.random.split(fixing, self.size))
         scale = self.prior_scale / jnp.sqrt(facts.temperature)
-        offsets = scale * jax.vmap(network, (0, None))(fixed, train.x)
+        offsets = scale * jax.vmap(prior, (0, None))(fixed, train.x)
         emphasis = self._emphasis(booting, len(train.x))
         trained = self.train(training, network, members, train, facts, offsets, emphasis)
         params = WithPrior(trained, fixed, jnp.full(self.size, scale))
-        return FiniteBelief(params, AdditivePrior(network, network))
+        return FiniteBelief(params, AdditivePrior(network, prior))
+
+    def prior_function(self, network: Mlp) -> Any:
+        """What is added to a member: its `init(key)` draws the fixed parameters that it is then called with."""
+        return network
 
     @property
     def networks(self) -> int:

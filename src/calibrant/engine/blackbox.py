@@ -36,4 +36,4 @@ def run_black_box(cell: Cell) -> Record:
 
 
 def _seed(cell: Cell, name: str) -> int:
-    return seeds.child(cell.id, name) % 2**32
+    return seeds.child(*cell.chance, name) % 2**32

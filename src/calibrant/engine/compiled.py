@@ -31,7 +31,7 @@ def run_compiled(task: Task) -> list[Record]:
     agents = stack([registry.resolve("agents", cell.agent) for cell in lanes])
     data = stack([pad(instance.train, task.rows) for instance in filled])
     facts = stack([_numbers(instance.facts) for instance in filled])
-    keys = jnp.stack([seeds.jax_key(cell.id, "agent") for cell in lanes])
+    keys = jnp.stack([seeds.jax_key(*cell.chance, "agent") for cell in lanes])
     fit, fit_compile = compiled(_fit_all, (agents, keys, data, facts), ())
     with Stopwatch() as fitting:
         beliefs = jax.block_until_ready(fit(agents, keys, data, facts))
@@ -56,7 +56,7 @@ def _ask(cell: Cell, instance: Instance, belief: Any, cost: Cost) -> Record:
     if (step := said.pop("diverged_at", -1)) >= 0:
         return failure(cell, f"diverged at step {step:.0f}", cost)
     belief = _silent(belief)
-    key, inputs = seeds.jax_key(cell.id, "worlds"), jnp.asarray(all_inputs(instance))
+    key, inputs = seeds.jax_key(*cell.chance, "worlds"), jnp.asarray(all_inputs(instance))
     ask, making = compiled(_answer, (belief, key, inputs), (instance.question.worlds,))
     with Stopwatch() as asking:
         logp = np.asarray(ask(belief, key, inputs))

@@ -1,7 +1,8 @@
-"""Randomised prior functions: a fixed random network added to a trained one.
+"""Randomised prior functions: a fixed random function added to a trained network.
 
 Osband, Aslanides and Cassirer, "Randomized Prior Functions for Deep Reinforcement Learning", NeurIPS 2018:
-f(x) = g(x; trained) + scale * p(x; fixed). Only g learns; p keeps members apart where there is no data.
+f(x) = g(x; trained) + scale * p(x; fixed). Only g learns; p keeps members apart where there is no data. What p is, is
+another network at its birth, or such a network's derivative along a random direction (`Tangent`).
 """
 
 from __future__ import annotations
@@ -9,8 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import jax
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from calibrant.nets.mlp import Mlp, Params
 from calibrant.nets.trees import static, tree
-from calibrant.types import Array
+from calibrant.types import Array, Key
 
 
 @tree
@@ -32,3 +38,26 @@ class AdditivePrior:
 
     def __call__(self, params: WithPrior, x: Array) -> Array:
         return self.network(params.trained, x) + params.scale * self.prior(params.fixed, x)
+
+
+@dataclass(frozen=True)
+class Tangent:
+    """The derivative of a network at its birth along a random direction: a draw of its tangent kernel."""
+
+    network: Mlp
+
+    def init(self, key: Key) -> tuple[Params, Params]:
+        """A birth, and a direction whose entries have variance 1 / fan_in of their layer, biases included."""
+        birth_key, direction_key = jax.random.split(key)
+        birth = self.network.init(birth_key)
+        flat, restore = ravel_pytree(birth)
+        drawn = restore(jax.random.normal(direction_key, flat.shape))
+        direction = tuple(
+            (weight / np.sqrt(size), bias / np.sqrt(size))
+            for (weight, bias), size in zip(drawn, self.network.sizes[:-1], strict=True)
+        )
+        return birth, direction
+
+    def __call__(self, params: tuple[Params, Params], x: Array) -> Array:
+        birth, direction = params
+        return jax.jvp(lambda layers: self.network(layers, x), (birth,), (direction,))[1]
