@@ -1,4 +1,4 @@
-"""`python -m benchmarks [kernel] [commands] [sweep] [--full]`: prints a Markdown table as rows are measured."""
+"""`python -m benchmarks [kernel] [commands] [sweep] [agents] [--full]`: prints a Markdown table as rows are measured."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from benchmarks import commands, kernel, sweep
 from benchmarks.measure import Row
 
-PARTS = ("kernel", "commands", "sweep")
+PARTS = ("kernel", "commands", "sweep", "agents")
 
 
 def main(words: list[str]) -> None:
@@ -18,7 +18,12 @@ def main(words: list[str]) -> None:
     print("| what | measured | to reach | met |\n|---|---|---|---|", flush=True)
     found: list[Row] = []
     for part in chosen:
-        measured = {"kernel": kernel.rows, "commands": commands.rows, "sweep": lambda: sweep.rows(full)}[part]()
+        measured = {
+            "kernel": kernel.rows,
+            "commands": commands.rows,
+            "sweep": lambda: sweep.rows(full),
+            "agents": lambda: sweep.sampled_rows(full),
+        }[part]()
         found += measured
         print("\n".join(row.markdown() for row in measured), flush=True)
     sys.exit(any(row.met is False for row in found))
