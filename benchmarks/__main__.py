@@ -1,8 +1,9 @@
-"""`python -m benchmarks [kernel] [commands] [sweep] [agents] [--full]`: prints a Markdown table as rows are measured."""
+"""`python -m benchmarks [kernel] [commands] [sweep] [agents] [--full]`: prints a Markdown table row by row."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 from benchmarks import commands, kernel, sweep
 from benchmarks.measure import Row
@@ -16,14 +17,15 @@ def main(words: list[str]) -> None:
     if unknown := set(chosen) - set(PARTS):
         raise SystemExit(f"unknown part {', '.join(sorted(unknown))}; it should be {', '.join(PARTS)}")
     print("| what | measured | to reach | met |\n|---|---|---|---|", flush=True)
+    measures: dict[str, Callable[[], list[Row]]] = {
+        "kernel": kernel.rows,
+        "commands": commands.rows,
+        "sweep": lambda: sweep.rows(full),
+        "agents": lambda: sweep.sampled_rows(full),
+    }
     found: list[Row] = []
     for part in chosen:
-        measured = {
-            "kernel": kernel.rows,
-            "commands": commands.rows,
-            "sweep": lambda: sweep.rows(full),
-            "agents": lambda: sweep.sampled_rows(full),
-        }[part]()
+        measured = measures[part]()
         found += measured
         print("\n".join(row.markdown() for row in measured), flush=True)
     sys.exit(any(row.met is False for row in found))
