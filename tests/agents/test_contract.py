@@ -28,12 +28,15 @@ SMALL = {
     "hypermodel": "hypermodel?steps=20&hidden=8",
     "epinet": "epinet?steps=20&hidden=8",
     "sgmcmc": "sgmcmc?burn_in=20&samples=4&thin=10&hidden=8&preconditioner=rmsprop",
+    "hmc": "hmc?chains=1&draws=4&warmup=20&leapfrog=4&hidden=8",
+    "nuts": "nuts?chains=1&draws=4&warmup=20&doublings=3&hidden=8",
+    "mclmc": "mclmc?chains=1&draws=4&thin=5&warmup=50&hidden=8",
     "deep_kernel": "deep_kernel?steps=20&hidden=8",
 }
 ATOMS = {
     **{"uniform": 1, "oracle": 1, "prior": None, "logistic": 1, "mlp": 1, "ensemble": 3, "ensemble+": 3},
     **{"dropout": None, "bbb": None, "hypermodel": None, "epinet": None, "deep_kernel": None, "sgmcmc": 4},
-    **{"knn": 1, "random_forest": 1},
+    **{"knn": 1, "random_forest": 1, "hmc": 4, "nuts": 4, "mclmc": 4},
 }
 AGENTS = sorted(registry.table("agents"))
 WORLDS = 5
