@@ -15,7 +15,7 @@ import pytest
 from calibrant import __version__, registry
 from calibrant.cli import main
 
-COMMANDS = ("list", "run", "board", "report", "score", "check", "tune", "reproduce")
+COMMANDS = ("list", "run", "board", "report", "score", "check", "tune", "reproduce", "data")
 SCRIPT = Path(sys.executable).with_name("calibrant")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "numpy_agent.py"
 

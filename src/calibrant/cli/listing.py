@@ -22,6 +22,8 @@ def listing(kind: str) -> list[Entry]:
         return _metrics()
     if kind == "papers":
         return _papers()
+    if kind == "datasets":
+        return _datasets()
     make = _suite if kind == "suites" else _described
     return [make(name, registry.load(kind, name)) for name in registry.table(kind)]
 
@@ -41,6 +43,15 @@ def _papers() -> list[Entry]:
     return [
         Entry(paper.name, f"{paper.title} ({paper.citation})", {name: one.title for name, one in paper.items.items()})
         for paper in papers().values()
+    ]
+
+
+def _datasets() -> list[Entry]:
+    from calibrant.data.catalogue import CATALOGUE
+
+    return [
+        Entry(one.name, f"{one.title}: {one.classes} classes, {one.inputs} inputs, {one.train} + {one.test} rows")
+        for one in CATALOGUE.values()
     ]
 
 
