@@ -67,7 +67,7 @@ def _scaling() -> Row:
     with fresh() as name:
         folder, cache = Path(name), Path(name) / "cache"
         base = ["run", "testbed", "--preset", "paper", "--agents", "ensemble", "--where", "temp=0.1,train=100|1000",
-                "--seeds", "4", "--executor", "processes"]  # fmt: skip
+                "--seeds", "8", "--executor", "processes"]  # fmt: skip
         calibrant([*base, "--seeds", "1", "--workers", "1", "--store", "warm.db"], folder, cache)
         one = calibrant([*base, "--workers", "1", "--store", "one.db"], folder, cache).wall
         two = calibrant([*base, "--workers", "2", "--store", "two.db"], folder, cache).wall
