@@ -69,6 +69,7 @@ class Results:
         baseline: str | None = None,
         metrics: Sequence[str] | None = None,
         agents: Sequence[str] | None = None,
+        floor: str | None = None,
     ) -> Board:
         from calibrant.report.board import make_board
 
@@ -78,7 +79,7 @@ class Results:
             raise CalibrantError(
                 f"store {self.store.name} has no records of suite '{suite}'; `calibrant run {suite}` makes them"
             )
-        return make_board(records, _suite(suite), baseline=baseline, by=tuple(by), metrics=wanted)
+        return make_board(records, _suite(suite), baseline=baseline, by=tuple(by), metrics=wanted, floor=floor)
 
     def records(self, suite: str, *, agents: Sequence[str] | None = None, pictures: bool = False) -> list[Record]:
         """The suite's records, without those of older definitions of a problem, an agent or a metric.

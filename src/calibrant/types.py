@@ -42,6 +42,7 @@ class Facts:
     hidden: tuple[int, ...] = (50, 50)
     activation: str = "relu"
     init: str = "truncated"
+    law: str = "network"  # what environments are
     environment: Any = None  # the true environment: only for control agents that declare `privileged`
 
 

@@ -31,12 +31,19 @@ SMALL = {
     "hmc": "hmc?chains=1&draws=4&warmup=20&leapfrog=4&hidden=8",
     "nuts": "nuts?chains=1&draws=4&warmup=20&doublings=3&hidden=8",
     "mclmc": "mclmc?chains=1&draws=4&thin=5&warmup=50&hidden=8",
+    "bayes": "bayes?islands=2&particles=2&sweeps=1&final=3",
+    "laplace": "laplace?steps=20&hidden=8&over=full",
+    "swag": "swag?steps=20&hidden=8&snapshots=4&rank=2&collect=2",
+    "ntk_ensemble+": "ntk_ensemble+?size=3&steps=20&hidden=8",
+    "flow": "flow?steps=20&hidden=8&rank=2",
+    "temperature_scaled": "temperature_scaled?agent=ensemble%3Fsize=3%26steps=20%26hidden=8",
     "deep_kernel": "deep_kernel?steps=20&hidden=8",
 }
 ATOMS = {
     **{"uniform": 1, "oracle": 1, "prior": None, "logistic": 1, "mlp": 1, "ensemble": 3, "ensemble+": 3},
     **{"dropout": None, "bbb": None, "hypermodel": None, "epinet": None, "deep_kernel": None, "sgmcmc": 4},
-    **{"knn": 1, "random_forest": 1, "hmc": 4, "nuts": 4, "mclmc": 4},
+    **{"laplace": None, "swag": None, "ntk_ensemble+": 3, "flow": None, "temperature_scaled": 3},
+    **{"knn": 1, "random_forest": 1, "hmc": 4, "nuts": 4, "mclmc": 4, "bayes": 4},
 }
 AGENTS = sorted(registry.table("agents"))
 WORLDS = 5

@@ -219,6 +219,15 @@ def test_board_json_has_the_documented_shape(calibrant: Terminal, store: str) ->
     assert sorted(agent for tier in board["tiers"]["kl_tau1"] for agent in tier) == ["oracle", "uniform"]
 
 
+def test_board_measures_the_gap_to_a_floor(calibrant: Terminal, store: str) -> None:
+    words = ("board", "testbed", "--store", store, "--baseline", "uniform")
+    assert {row["gap"] for row in calibrant.json(*words)["rows"]} == {None}
+    board = calibrant.json(*words, "--floor", "oracle")
+    shares = {(row["agent"], row["metric"]): row["gap"] for row in board["rows"]}
+    assert board["floor"] == "oracle" and shares["oracle", "accuracy"] is None
+    assert (shares["uniform", "kl_tau10"]["mean"], shares["oracle", "kl_tau10"]["mean"]) == (0, 1)
+
+
 def test_board_can_be_sliced_and_narrowed(calibrant: Terminal, store: str) -> None:
     words = ("board", "testbed", "--store", store, "--by", "temp,train", "--metrics", "ece,nll", "--agents", "uniform")
     board = calibrant.json(*words)
@@ -305,6 +314,7 @@ def test_check_says_what_is_wrong(calibrant: Terminal) -> None:
         ("board testbed", "no store at calibrant.db; `calibrant run` makes one"),
         ("report", "no store at calibrant.db; `calibrant run` makes one"),
         ("board testbed --store {store} --baseline mlp", "the baseline 'mlp' has no record in suite 'testbed'"),
+        ("board testbed --store {store} --floor bayes", "the floor 'bayes' has no record in suite 'testbed'"),
         (
             "board testbed --store {store} --metrics kl_tau2",
             "no record has a metric 'kl_tau2', did you mean 'kl_tau1'?",

@@ -72,6 +72,12 @@ def test_the_nouns_import_next_to_nothing(noun: str) -> None:
     assert {room for room, _ in imported_rooms(ROOT / f"{noun}.py")} <= NOUNS[noun]
 
 
+def test_data_knows_only_the_nouns() -> None:
+    """It stands beside the problems, which may use it; it must work without any of them."""
+    imported = {room for path in FILES if room_of(path) == "data" for room, _ in imported_rooms(path)}
+    assert imported <= {"data", "types", "seeds", "registry"}
+
+
 def test_rooms_do_not_import_in_circles() -> None:
     graph: dict[str, set[str]] = {}
     for path in FILES:

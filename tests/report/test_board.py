@@ -122,6 +122,65 @@ def test_another_baseline_can_be_named_but_must_be_there(suite: Suite, problems:
     assert without.baseline is None and row(without, "poor").difference is None
 
 
+def with_floor(
+    records: list[Record], unfinished: int = 0, floor: str = "bayes", share: float = 0.5, said: bool = True
+) -> list[Record]:
+    """Records beside those of a floor that has a share of the baseline's loss; some of its seeds did not converge."""
+    floors = []
+    for own in (r for r in records if r.cell.agent == "mlp"):
+        loss = own.scores["kl_tau1"].mean * (share if own.cell.seed >= unfinished else 100)
+        found = record(own.cell.problem, floor, own.cell.seed, loss)
+        mark = {"converged": Scores(float(own.cell.seed >= unfinished))} if said else {}
+        floors.append(replace(found, scores={**found.scores, **mark}))
+    return [*records, *floors]
+
+
+def test_the_gap_closed_lies_between_baseline_and_floor(suite: Suite, problems: tuple[str, ...]) -> None:
+    records = with_floor(simulated(problems, {"mlp": 0.0, "good": -0.3}))
+    board = make_board(records, suite)
+    assert board.floor == "bayes"
+    shares = {agent: row(board, agent).gap for agent in board.agents}
+    good, base, floor = shares["good"], shares["mlp"], shares["bayes"]
+    assert good is not None and base is not None and floor is not None
+    assert (base.mean, floor.mean) == pytest.approx((0, 1))
+    assert good.mean == pytest.approx(0.3 / (0.5 * row(board, "mlp").mean), rel=0.02)
+    assert good.low < good.mean < good.high and good.n == 30
+    assert all((r.gap is None) == (not r.metric.startswith("kl_")) for r in board.rows), "of divergences only"
+
+
+def test_only_converged_environments_count_for_the_gap(suite: Suite, problems: tuple[str, ...]) -> None:
+    records = simulated(problems, {"mlp": 0.0, "good": -0.3})
+    found = row(make_board(with_floor(records, unfinished=2), suite), "good").gap
+    kept = [r for r in with_floor(records) if r.cell.seed >= 2]
+    expected = row(make_board(kept, suite), "good").gap
+    assert found is not None and expected is not None and found.n == 18
+    assert (found.mean, found.low, found.high) == pytest.approx((expected.mean, expected.low, expected.high))
+    assert row(make_board(with_floor(records, unfinished=5), suite), "good").gap is None, "it never converged"
+
+
+def test_gaps_are_measured_inside_each_slice(suite: Suite, problems: tuple[str, ...]) -> None:
+    board = make_board(with_floor(simulated(problems, {"mlp": 0.0, "good": -0.3})), suite, by=("train",))
+    shares = [row(board, "good", train=train).gap for train in (1, 4, 30)]
+    assert [share.n for share in shares if share] == [10, 10, 10]
+    assert len({share.mean for share in shares if share}) == 3
+
+
+def test_another_floor_can_be_named_but_must_be_there(suite: Suite, problems: tuple[str, ...]) -> None:
+    records = with_floor(simulated(problems, {"mlp": 0.0, "good": -0.3}), floor="best", said=False)
+    assert make_board(records, suite).floor is None
+    assert all(r.gap is None for r in make_board(records, suite).rows)
+    found = row(make_board(records, suite, floor="best"), "good").gap
+    assert found is not None and found.n == 30, "an agent that does not say whether it converged is taken at its word"
+    with pytest.raises(CalibrantError, match=r"floor 'bost' has no record.*did you mean 'best'"):
+        make_board(records, suite, floor="bost")
+
+
+def test_a_floor_above_the_baseline_measures_nothing(suite: Suite, problems: tuple[str, ...]) -> None:
+    records = with_floor(simulated(problems, {"mlp": 0.0, "good": -0.3}), share=2.0)
+    assert row(make_board(records, suite), "good").gap is None
+    assert row(make_board([r for r in records if r.cell.agent != "mlp"], suite), "good").gap is None
+
+
 def test_missing_environments_shrink_n_and_pairs_only(suite: Suite, problems: tuple[str, ...]) -> None:
     records = simulated(problems, {"mlp": 0.0, "partial": 0.5})
     board = make_board([r for r in records if r.cell.agent == "mlp" or r.cell.problem != problems[-1]], suite)
@@ -203,6 +262,10 @@ def test_json_is_strict_and_has_the_promised_shape(suite: Suite, problems: tuple
     broken = [r for r in loaded["rows"] if r["agent"] == "broken"]
     assert broken and all(r["mean"] is None and r["failed"] == 1 for r in broken)
     assert set(loaded["rows"][0]["difference"]) == {"mean", "low", "high", "n"}
+    assert loaded["floor"] is None and loaded["rows"][0]["gap"] is None
+    floored = json.loads(json.dumps(make_board(with_floor(records), suite).to_json(), allow_nan=False))
+    (gap,) = [r["gap"] for r in floored["rows"] if (r["agent"], r["metric"]) == ("poor", "kl_tau10")]
+    assert floored["floor"] == "bayes" and set(gap) == {"mean", "low", "high", "n"} and gap["mean"] < 0
 
 
 def test_directions() -> None:

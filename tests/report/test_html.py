@@ -156,6 +156,23 @@ def test_shows_words_failures_and_provenance(full: Path) -> None:
     assert "10 February 2026" in text and "jax 0.10.2, numpy 2.4.1" in text
 
 
+def test_gaps_closed_are_shown_where_there_is_a_floor(small: list[Record]) -> None:
+    assert "Gap closed" not in render([suite_page(small, SUITE)])
+    floors = [
+        replace(
+            record,
+            cell=replace(record.cell, agent="bayes"),
+            scores={name: replace(score, mean=score.mean / 2) for name, score in record.scores.items()}
+            | {"converged": Scores(1.0)},
+        )
+        for record in small
+        if record.cell.agent == "mlp" and not record.failed
+    ]
+    page = render([suite_page([*small, *floors], SUITE)])
+    assert page.count("Gap closed, KL") == 3
+    assert "share of the way from mlp (0) to bayes (1)" in page and '<span class="mean">1.00</span>' in page
+
+
 def test_names_cannot_inject(small: list[Record]) -> None:
     records = [*small, *synthetic_records(agents=(EVIL,), train=(1, 10), seeds=2)]
     text = render([suite_page(records, SUITE, baseline=EVIL)])

@@ -8,6 +8,7 @@ import json
 import math
 import re
 import sys
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -116,6 +117,41 @@ def test_notes_name_the_monte_carlo_bias_that_matters() -> None:
     table = text(Board(shown.suite, shown.baseline, shown.by, rows, shown.tiers))
     (note,) = [line for line in table.splitlines() if "Monte-Carlo" in line]
     assert "sgmcmc kl_tau10 +0.02" in note and "mlp" not in note
+
+
+def with_gaps(shown: Board) -> Board:
+    shares = {"sgmcmc": (0.81, 0.76, 0.86), "ensemble+?size=30&l2=3": (0.68, 0.58, 0.73), "mlp": (0.0, 0.0, 0.0)}
+    rows = tuple(
+        replace(row, gap=Interval(*shares[row.agent], 120) if row.metric.startswith("kl_") else None)
+        for row in shown.rows
+    )
+    return replace(shown, rows=rows, floor="bayes")
+
+
+def test_gaps_are_columns_of_their_own() -> None:
+    table = text(with_gaps(board()), width=200)
+    assert table.count("gap closed") == 3 and "τ=10 ↑" in table and max(map(len, table.splitlines())) <= 200
+    assert agent_lines(table, "sgmcmc")[0].split()[-3:] == ["0.81±0.05"] * 3
+    assert table.count("0.68 [0.58, 0.73]") == 3
+    assert agent_lines(table, "mlp")[0].split()[-3:] == ["0"] * 3
+    assert "Gap closed: share of the way from mlp (0) to bayes (1), on the up to 120 environments" in table
+    narrow = text(with_gaps(board()))
+    assert max(map(len, narrow.splitlines())) <= 120 and narrow.count("gap closed") == 3
+    assert "gap closed" not in text(board()).lower()
+
+
+def test_gaps_reach_every_format() -> None:
+    shown = with_gaps(board())
+    written = {name: render(shown, name) for name in ("json", "csv", "latex")}
+    first = json.loads(written["json"])["rows"][0]
+    assert first["gap"] == {"mean": 0.81, "low": 0.76, "high": 0.86, "n": 120}
+    assert isinstance(written["csv"], str)
+    rows = list(csv.DictReader(io.StringIO(written["csv"])))
+    assert (rows[0]["floor"], rows[0]["gap_low"], rows[0]["gap_n"]) == ("bayes", "0.76", "120")
+    assert {row["gap_mean"] for row in rows if row["metric"] == "accuracy"} == {""}
+    assert r"gap closed KL $\tau$=10 $\uparrow$" in str(written["latex"]) and r"$0.81 \pm 0.05$" in str(
+        written["latex"]
+    )
 
 
 def test_slices_are_sections() -> None:

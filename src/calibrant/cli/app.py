@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from calibrant import __version__
-from calibrant.cli import INTERRUPTED, output
+from calibrant.cli import INTERRUPTED, data, output
 from calibrant.types import DEFAULT_STORE
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Start with `calibrant run testbed`, then `calibrant board testbed`. Any command resumes when given again.",
 )
+app.add_typer(data.app, name="data")
 
 Store = Annotated[str, typer.Option("--store", metavar="URL", help="Database: a file, sqlite:///FILE or postgresql://...",
                                     envvar="CALIBRANT_STORE")]  # fmt: skip
@@ -43,7 +44,9 @@ def root(
 
 @app.command("list")
 def list_(
-    kind: Annotated[Literal["agents", "suites", "problems", "metrics", "papers"], typer.Argument(help="What to list.")],
+    kind: Annotated[
+        Literal["agents", "suites", "problems", "metrics", "papers", "datasets"], typer.Argument(help="What to list.")
+    ],
     json: Json = False,
 ) -> None:
     """What there is: agents, suites, problems, metrics or papers, each with its parameters and one line."""
@@ -131,6 +134,9 @@ def board(
     baseline: Annotated[str | None, typer.Option(help="The agent that others are compared with.")] = None,
     metrics: Annotated[str, typer.Option(help="Columns: kl_tau10,ece; the suite's own by default.")] = "",
     agents: Annotated[str, typer.Option(help='Only these agents: mlp,"ensemble?size=10".')] = "",
+    floor: Annotated[
+        str | None, typer.Option(help="The agent that the share of the gap closed is measured to; bayes by default.")
+    ] = None,
     format: Annotated[
         Literal["table", "json", "csv", "latex", "parquet"], typer.Option(help="How to print it.")
     ] = "table",
@@ -143,7 +149,12 @@ def board(
 
     names = output.words(agents) or None
     made = load(store).board(
-        suite, by=output.words(by), baseline=baseline, metrics=output.words(metrics) or None, agents=names
+        suite,
+        by=output.words(by),
+        baseline=baseline,
+        metrics=output.words(metrics) or None,
+        agents=names,
+        floor=floor,
     )
     output.board(made, "json" if json else format, out)
 

@@ -19,7 +19,7 @@ from calibrant.types import Answers, Array, Cell, Cost, Data, Facts, Instance, K
 TRACED = ("train_size", "temperature")
 jax.tree_util.register_dataclass(Data, ["x", "y"], [])
 jax.tree_util.register_dataclass(
-    Facts, list(TRACED), ["inputs", "classes", "hidden", "activation", "init", "environment"]
+    Facts, list(TRACED), ["inputs", "classes", "hidden", "activation", "init", "law", "environment"]
 )
 
 

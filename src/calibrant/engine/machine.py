@@ -61,9 +61,9 @@ def one_core() -> Iterator[None]:
     try:
         yield
     finally:
-        for thread in os.listdir("/proc/self/task"):
+        for thread in Path("/proc/self/task").iterdir():
             with suppress(OSError):  # a thread may have ended meanwhile
-                os.sched_setaffinity(int(thread), allowed)
+                os.sched_setaffinity(int(thread.name), allowed)
 
 
 def cache_folder() -> Path:

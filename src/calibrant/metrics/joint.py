@@ -109,7 +109,7 @@ def _enumerated(worlds: Array, truth: Array, halves: tuple[Outcomes, Outcomes], 
 
 
 def _products(p: Array, half: Outcomes) -> Array:
-    """Every world's probability of every outcome of a half [b, outcomes, worlds]; p is [b, anchors, classes, worlds]."""
+    """Every world's probability of every outcome of a half [b, outcomes, worlds]; p [b, anchors, classes, worlds]."""
     b, worlds = len(p), p.shape[3]
     table = np.ones((b, 1, worlds))
     for anchor, counts in zip(half.anchors, half.each, strict=True):

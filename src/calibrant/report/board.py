@@ -3,6 +3,9 @@
 The numbers come from `stats`: means over environments with intervals stratified by problem spec, differences and
 ratios to the baseline paired on shared environments, tiers corrected over all pairs. A failed record is counted and
 never averaged. An agent that misses environments is averaged over those it has, and `n` says how many these are.
+
+Where the floor has records, each divergence also gets the share of the gap between baseline and floor that an agent
+closes, over the environments on which the floor converged.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from calibrant import registry
+from calibrant.stats.gap import gaps
 from calibrant.stats.intervals import Interval, estimates
 from calibrant.stats.paired import differences, ratios
 from calibrant.stats.panel import COSTS as COSTS
@@ -34,6 +38,8 @@ _LOWER: tuple[str, ...] = (
     *("kl_tau1", "kl_tau10", "aggregate", "nll", "joint_nll_tau10", "marginal_tau10", "dependence_tau10"),
     *("ece", "ece_expected", "brier", "aurcc", "rpp", "risk", "augrc", "aurc", "regret", *COSTS),
 )
+FLOOR = "bayes"  # the agent whose loss bounds the gap from below unless the user says otherwise
+CONVERGED = "converged"  # a score of 0 or 1 with which an agent marks what its inference did not finish
 DIRECTIONS: dict[str, Direction] = {**dict.fromkeys(_HIGHER, "higher"), **dict.fromkeys(_LOWER, "lower")}
 
 
@@ -42,6 +48,7 @@ class Row:
     """One agent, one metric, one slice: the mean over n environments and its 95 % interval (nan where there is none).
 
     `difference` (agent - baseline) and `ratio` (agent / baseline) are paired; None without a shared environment.
+    `gap` is (baseline - agent) / (baseline - floor) of a divergence; None where there is no floor below the baseline.
     `mc_bias` and `mc_se` are what asking finitely many worlds did to the mean: its estimated bias and standard error.
     `tier` is the agent's place in the tiers of this metric in this slice, from 1; None without a value.
     """
@@ -59,6 +66,7 @@ class Row:
     mc_bias: float = 0.0
     mc_se: float = 0.0
     tier: int | None = None
+    gap: Interval | None = None
 
     @property
     def verdict(self) -> str:
@@ -77,6 +85,7 @@ class Board:
     by: tuple[str, ...]
     rows: tuple[Row, ...]
     tiers: Mapping[str, Tiers]  # of each metric over all environments, whatever the slices
+    floor: str | None = None  # None when it has no record: then no gap is measured
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -96,6 +105,7 @@ class Board:
         return {
             "suite": self.suite,
             "baseline": self.baseline,
+            "floor": self.floor,
             "by": list(self.by),
             "rows": [_plain(dataclasses.asdict(row) | {"better": better(row.metric)}) for row in self.rows],
             "tiers": {metric: [list(tier) for tier in groups] for metric, groups in self.tiers.items()},
@@ -109,27 +119,31 @@ def make_board(
     baseline: str | None = None,
     by: tuple[str, ...] = (),
     metrics: tuple[str, ...] | None = None,
+    floor: str | None = None,
 ) -> Board:
     """Aggregate the records that belong to the suite; others are passed over.
 
-    `baseline` is the suite's own unless given; `by` names fields of the problem to slice by; `metrics` chooses columns.
+    `baseline` is the suite's own unless given; `by` names fields of the problem to slice by; `metrics` chooses columns;
+    `floor` is `bayes` unless given.
     """
     owns = functools.cache(suite.owns)
     names = tuple(dict.fromkeys(metrics or suite.metrics))
-    panel = make_panel((record for record in records if owns(record.cell.problem)), names)
+    panel = make_panel((record for record in records if owns(record.cell.problem)), (*names, CONVERGED))
     if not panel.agents:
         raise CalibrantError(f"there are no records of suite '{suite.name}': `calibrant run {suite.name}` makes some")
     _check_metrics(names, {*suite.metrics, *DIRECTIONS, *panel.scored})
-    reference = _baseline(baseline, suite, panel.agents)
+    reference = _find("baseline", baseline, suite.baseline, suite, panel.agents)
+    bottom = _find("floor", floor, FLOOR, suite, panel.agents)
 
     order = _best_first(panel, _leading(names))
     rows: list[Row] = []
     for where, marks in _slices(panel.problems, by):
         inside = panel.inside(marks)
-        table = {metric: _rows(inside, metric, where, reference) for metric in names}
+        table = {metric: _rows(inside, metric, where, reference, bottom) for metric in names}
         rows += [table[metric][agent] for agent in order for metric in names if agent in table[metric]]
     overall = {metric: _tiers(panel, metric) for metric in names}
-    return Board(suite.name, None if reference is None else panel.agents[reference], tuple(by), tuple(rows), overall)
+    known, lowest = (None if place is None else panel.agents[place] for place in (reference, bottom))
+    return Board(suite.name, known, tuple(by), tuple(rows), overall, lowest)
 
 
 def better(metric: str) -> Direction:
@@ -158,17 +172,17 @@ def _check_metrics(names: Sequence[str], known: set[str]) -> None:
             raise CalibrantError(f"no record has a metric '{name}'{registry.nearest(name, sorted(known))}")
 
 
-def _baseline(wanted: str | None, suite: Suite, agents: Sequence[str]) -> int | None:
-    """The baseline's row. One that the user names must be there; the suite's own may have no record yet."""
+def _find(role: str, wanted: str | None, usual: str, suite: Suite, agents: Sequence[str]) -> int | None:
+    """The row of the baseline or the floor. One that the user names must be there; the usual may have no record yet."""
     if wanted is None:
-        return agents.index(suite.baseline) if suite.baseline in agents else None
+        return agents.index(usual) if usual in agents else None
     written = wanted
     if wanted not in agents:
         with contextlib.suppress(CalibrantError):
             written = registry.canonical("agents", wanted)
     if written not in agents:
         near = registry.nearest(wanted, agents)
-        raise CalibrantError(f"the baseline '{wanted}' has no record in suite '{suite.name}'{near}")
+        raise CalibrantError(f"the {role} '{wanted}' has no record in suite '{suite.name}'{near}")
     return agents.index(written)
 
 
@@ -197,18 +211,24 @@ def _word(value: Any) -> Any:
 # --- from tables to rows --------------------------------------------------------------------------
 
 
-def _rows(panel: Panel, metric: str, where: Mapping[str, Any], baseline: int | None) -> dict[int, Row]:
+def _rows(
+    panel: Panel, metric: str, where: Mapping[str, Any], baseline: int | None, floor: int | None
+) -> dict[int, Row]:
     """The rows of one metric in one slice, for every agent that has a record there."""
     column = panel.columns[metric]
     n = np.maximum((~np.isnan(column.values)).sum(1), 1)
     bias = np.nansum(column.mc_bias, axis=1) / n
     error = np.sqrt(np.nansum(column.mc_se**2, axis=1)) / n
     means = estimates(column.values, panel.strata).intervals()
-    gaps: list[Interval] | None = None
+    distances: list[Interval] | None = None
     quotients: list[Interval] | None = None
+    shares: list[Interval] | None = None
     if baseline is not None:
-        gaps = differences(column.values, column.values[baseline], panel.strata).intervals()
+        distances = differences(column.values, column.values[baseline], panel.strata).intervals()
         quotients = ratios(column.values, column.values[baseline], panel.strata)
+        if floor is not None and metric.startswith("kl_"):
+            bottom = np.where(_finished(panel, floor), column.values[floor], np.nan)
+            shares = gaps(column.values, column.values[baseline], bottom, panel.strata)
     places = {agent: place for place, tier in enumerate(_tiers(panel, metric), 1) for agent in tier}
     return {
         index: Row(
@@ -217,11 +237,12 @@ def _rows(panel: Panel, metric: str, where: Mapping[str, Any], baseline: int | N
             slice=where,
             **dataclasses.asdict(means[index]),
             failed=int(column.failed[index].sum()),
-            difference=_shared(gaps, index),
+            difference=_shared(distances, index),
             ratio=_shared(quotients, index),
             mc_bias=float(bias[index]),
             mc_se=float(error[index]),
             tier=places.get(panel.agents[index]),
+            gap=shares[index] if shares and math.isfinite(shares[index].mean) else None,
         )
         for index in np.flatnonzero(panel.seen.any(1)).tolist()
     }
@@ -236,6 +257,12 @@ def _best_first(panel: Panel, metric: str) -> list[int]:
     mean = estimates(panel.columns[metric].values, panel.strata).mean
     order: list[int] = np.argsort(mean if better(metric) == "lower" else -mean, kind="stable").tolist()
     return order
+
+
+def _finished(panel: Panel, agent: int) -> Array:
+    """[environments] where the agent's inference converged; everywhere for an agent that does not say."""
+    said = panel.columns[CONVERGED].values[agent]
+    return (said == 1) | np.isnan(said).all()
 
 
 def _shared(intervals: list[Interval] | None, index: int) -> Interval | None:

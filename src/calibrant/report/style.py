@@ -35,7 +35,7 @@ SHAPES: Mapping[str, str] = {  # Vega's name and the same as an SVG path in a 16
     "triangle-right": "M13.5 8l-11 6v-12z",
     "triangle-left": "M2.5 8l11-6v12z",
 }
-CONTROLS = ("uniform", "prior", "oracle")  # they bound the scale; drawn dashed
+CONTROLS = ("uniform", "prior", "oracle", "bayes")  # they bound the scale; drawn dashed
 PRIVILEGED = ("oracle",)  # told the truth: never part of a verdict
 
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Liberation Sans", Arial, sans-serif'

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 WIDTH = 120
+GAP = "gap "  # begins the name of a column that shows a metric's gap; no metric's name has a space
 
 
 def render(board: Board, format: str = "table", *, width: int = WIDTH) -> str | bytes:
@@ -50,8 +51,8 @@ def console_table(board: Board, width: int = WIDTH) -> Group:
     page = _page(board)
     title = Text(board.suite, style="bold")
     notes = [Text(note, style="dim") for note in page.notes]
-    blocks, gap = _layout(page, board.metrics, width)
-    tables = [part for metrics in blocks for part in (_block(page, metrics, gap), Text())]
+    blocks, space = _layout(page, width)
+    tables = [part for columns in blocks for part in (_block(page, columns, space), Text())]
     return Group(title, *tables, *notes)
 
 
@@ -74,6 +75,7 @@ class _Line:
 class _Page:
     """A board ready to be typeset. Columns that would say the same in every line are left to the notes."""
 
+    columns: tuple[str, ...]  # metrics, then the gaps of those that have one
     sections: tuple[tuple[str, tuple[_Line, ...]], ...]
     counts: tuple[str, ...]  # which of n and failed are shown
     notes: tuple[str, ...]
@@ -92,7 +94,9 @@ def _page(board: Board) -> _Page:
         "n": len({row.n for row in board.rows if row.n}) > 1,
         "failed": any(row.failed for row in board.rows),
     }
+    measured = {row.metric for row in board.rows if row.gap}
     return _Page(
+        columns=(*board.metrics, *(GAP + metric for metric in board.metrics if metric in measured)),
         sections=tuple(
             (title, tuple(_line(agent, rows, board.leading) for agent, rows in agents.items()))
             for title, agents in sections.items()
@@ -109,7 +113,8 @@ def _line(agent: str, rows: Mapping[str, Row], leading: str) -> _Line:
         tier=str(rows[leading].tier or "–"),
         n=f"{seen[0]}–{seen[-1]}" if len(seen) > 1 else str(seen[0]),
         failed=str(max(row.failed for row in rows.values())),
-        cells={metric: quantity(row.mean, row.low, row.high) for metric, row in rows.items()},
+        cells={metric: quantity(row.mean, row.low, row.high) for metric, row in rows.items()}
+        | {GAP + metric: quantity(row.gap.mean, row.gap.low, row.gap.high) for metric, row in rows.items() if row.gap},
         verdicts={metric: row.verdict for metric, row in rows.items()},
     )
 
@@ -120,6 +125,10 @@ def _notes(board: Board, counts: Mapping[str, bool]) -> Iterator[str]:
     star = f"; * differs from {board.baseline} (paired, 5 %, each comparison by itself)" if board.baseline else ""
     yield f"95 % intervals over {over} environments{each}, stratified by setting{star}."
     yield f"Agents of one tier are not told apart from its best by {board.leading} (5 % over all pairs together)."
+    measured = [row.gap.n for row in board.rows if row.gap]
+    if measured:
+        way = f"the way from {board.baseline} (0) to {board.floor} (1)"
+        yield f"Gap closed: share of {way}, on the up to {max(measured)} environments where {board.floor} converged."
     yield "Failed cells are counted and never averaged." if counts["failed"] else "No cell failed."
     biased = [row for row in board.rows if abs(row.mc_bias) > (row.high - row.low) / 20]
     if biased:
@@ -132,41 +141,41 @@ def _notes(board: Board, counts: Mapping[str, bool]) -> Iterator[str]:
 # --- people: console and LaTeX ----------------------------------------------------------------------
 
 
-def _layout(page: _Page, metrics: Sequence[str], width: int) -> tuple[list[list[str]], int]:
-    """Metrics in as few blocks as fit, and the gap between columns: 2, or 1 where that saves a block."""
-    wide, tight = (_blocks(page, metrics, width, gap) for gap in (2, 1))
+def _layout(page: _Page, width: int) -> tuple[list[list[str]], int]:
+    """Columns in as few blocks as fit, and the space between them: 2, or 1 where that saves a block."""
+    wide, tight = (_blocks(page, width, space) for space in (2, 1))
     return (tight, 1) if len(tight) < len(wide) else (wide, 2)
 
 
-def _blocks(page: _Page, metrics: Sequence[str], width: int, gap: int) -> list[list[str]]:
-    """Split the metrics so that each block fits; agents' names may be folded, numbers may not."""
+def _blocks(page: _Page, width: int, space: int) -> list[list[str]]:
+    """Split the columns so that each block fits; agents' names may be folded, numbers may not."""
     names = [name for title, lines in page.sections for name in (title, *(line.agent for line in lines))]
     counts = [max(len(count), *(len(getattr(line, count)) for line in page.lines)) for count in page.counts]
-    start = width - min(max(map(len, names)), 12) - sum(gap + column for column in [len("tier"), *counts])
+    start = width - min(max(map(len, names)), 12) - sum(space + column for column in [len("tier"), *counts])
     blocks: list[list[str]] = []
     room = 0
-    for metric in metrics:
-        cells = [len(line.cells.get(metric, "")) + 1 for line in page.lines]
-        need = gap + max(*cells, *map(len, _wrapped(metric).split("\n")))
+    for column in page.columns:
+        cells = [len(line.cells.get(column, "")) + 1 for line in page.lines]
+        need = space + max(*cells, *map(len, _wrapped(column).split("\n")))
         if not blocks or need > room:
             blocks.append([])
             room = start
-        blocks[-1].append(metric)
+        blocks[-1].append(column)
         room -= need
     return blocks
 
 
-def _block(page: _Page, metrics: Sequence[str], gap: int) -> Table:
+def _block(page: _Page, columns: Sequence[str], space: int) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     colours = {"better": "green", "worse": "red", "": ""}
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, space - 1, 0, 0))
     table.add_column("tier", justify="right", no_wrap=True)
     table.add_column("agent", overflow="fold")
-    for metric in metrics:
-        table.add_column(Text(_wrapped(metric), justify="right"), justify="right", no_wrap=True)
+    for column in columns:
+        table.add_column(Text(_wrapped(column), justify="right"), justify="right", no_wrap=True)
     for count in page.counts:
         table.add_column(count, justify="right", no_wrap=True)
     for title, lines in page.sections:
@@ -175,16 +184,23 @@ def _block(page: _Page, metrics: Sequence[str], gap: int) -> Table:
             table.add_row("", Text(title, style="bold"))
         for line in lines:
             cells = []
-            for metric in metrics:
-                verdict = line.verdicts.get(metric, "")
-                cells.append(Text(line.cells.get(metric, "") + ("*" if verdict else " "), style=colours[verdict]))
+            for column in columns:
+                verdict = line.verdicts.get(column, "")
+                cells.append(Text(line.cells.get(column, "") + ("*" if verdict else " "), style=colours[verdict]))
             table.add_row(line.tier, Text(line.agent), *cells, *(getattr(line, count) for count in page.counts))
     return table
 
 
-def _wrapped(metric: str) -> str:
+def _heading(column: str) -> str:
+    """A metric's own heading, or that of its gap, of which more is better."""
+    if not column.startswith(GAP):
+        return heading(column)
+    return f"gap closed {heading(column.removeprefix(GAP)).rpartition(' ')[0]} ↑"
+
+
+def _wrapped(column: str) -> str:
     """The heading on lines of up to 11 letters; the arrow stays with the last word."""
-    name, _, arrow = heading(metric).rpartition(" ")
+    name, _, arrow = _heading(column).rpartition(" ")
     lines = textwrap.wrap(f"{name}\N{NO-BREAK SPACE}{arrow}", 11, break_long_words=False)
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
@@ -200,14 +216,14 @@ def _text(page: Group, width: int) -> str:
 def _latex(board: Board) -> str:
     r"""A booktabs `tabular`; the notes stand below it as comments for the caption."""
     page = _page(board)
-    heads = ["tier", "agent", *map(heading, board.metrics), *page.counts]
+    heads = ["tier", "agent", *map(_heading, page.columns), *page.counts]
     body = [r"\begin{tabular}{rl" + "r" * (len(heads) - 2) + "}", r"\toprule", _tex_row(map(_escape, heads))]
     for title, lines in page.sections:
         body.append(r"\midrule")
         if title:
             body.append(rf"\multicolumn{{{len(heads)}}}{{l}}{{\textit{{{_escape(title)}}}}} \\")
         for line in lines:
-            cells = [_tex_cell(line, metric) for metric in board.metrics]
+            cells = [_tex_cell(line, column) for column in page.columns]
             counts = [_escape(getattr(line, count)) for count in page.counts]
             body.append(_tex_row([_escape(line.tier), _escape(line.agent), *cells, *counts]))
     return "\n".join([*body, r"\bottomrule", r"\end{tabular}", *(f"% {note}" for note in page.notes)]) + "\n"
@@ -217,9 +233,9 @@ def _tex_row(cells: Iterable[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def _tex_cell(line: _Line, metric: str) -> str:
-    number = re.sub(r"e([+-]\d+)", r" \\times 10^{\1}", line.cells.get(metric, "")).replace("±", r" \pm ")
-    star = "^{*}" if line.verdicts.get(metric) else ""
+def _tex_cell(line: _Line, column: str) -> str:
+    number = re.sub(r"e([+-]\d+)", r" \\times 10^{\1}", line.cells.get(column, "")).replace("±", r" \pm ")
+    star = "^{*}" if line.verdicts.get(column) else ""
     return f"${number}{star}$" if any(map(str.isdigit, number)) else _escape(number)
 
 
@@ -237,12 +253,12 @@ def _long(board: Board) -> list[dict[str, Any]]:
     flat = []
     for row in board.to_json()["rows"]:
         where = {f"slice_{name}": value for name, value in row.pop("slice").items()}
-        paired = {name: row.pop(name) or {} for name in ("difference", "ratio")}
+        paired = {name: row.pop(name) or {} for name in ("difference", "ratio", "gap")}
         parts = {
             f"{name}_{key}": pair.get(key) for name, pair in paired.items() for key in ("mean", "low", "high", "n")
         }
         flat.append({"agent": row.pop("agent"), "metric": row.pop("metric")} | where | row | parts)
-    return [{"suite": board.suite, "baseline": board.baseline} | row for row in flat]
+    return [{"suite": board.suite, "baseline": board.baseline, "floor": board.floor} | row for row in flat]
 
 
 def _csv(board: Board) -> str:
@@ -260,7 +276,7 @@ def _parquet(board: Board) -> bytes:
     except ImportError as error:
         raise CalibrantError("Parquet needs PyArrow: `pip install 'calibrant[parquet]'` brings it") from error
     rows = _long(board)
-    texts, whole = ("suite", "baseline", "agent", "metric", "better"), ("n", "failed", "tier")
+    texts, whole = ("suite", "baseline", "floor", "agent", "metric", "better"), ("n", "failed", "tier")
 
     def column(name: str) -> Any:  # types by name, so that a column without any value keeps its type
         if name.startswith("slice_"):

@@ -70,6 +70,7 @@ def page_view(page: SuitePage, identity: str) -> View:
         "summary": sentences(page),
         "tiles": _tiles(page),
         "baseline": board.baseline,
+        "floor": board.floor if _gaps(page) else None,
         "relative": is_relative(board),
         "agents": [looks[agent] for agent in board.agents],
         "columns": _columns(page),
@@ -113,23 +114,37 @@ def _tiles(page: SuitePage) -> list[tuple[str, str, bool]]:
     return tiles
 
 
-def _columns(page: SuitePage) -> list[View]:
+def _metrics(page: SuitePage) -> list[str]:
     """The suite's metrics that hold any number."""
-    return [
-        {"metric": metric, "label": label(metric).replace(" τ", "\N{NO-BREAK SPACE}τ"), "better": better(metric)}
-        for metric in page.suite.metrics
-        if numbers(page.overall, metric)
-    ]
+    return [metric for metric in page.suite.metrics if numbers(page.overall, metric)]
+
+
+def _gaps(page: SuitePage) -> list[str]:
+    """The suite's metrics of which it is known how much of the gap to the floor agents close."""
+    known = {row.metric for row in page.overall.rows if row.gap}
+    return [metric for metric in page.suite.metrics if metric in known]
+
+
+def _columns(page: SuitePage) -> list[View]:
+    """Metrics, then the gaps closed."""
+
+    def column(metric: str, title: str, direction: str) -> View:
+        return {"metric": metric, "label": title.replace(" τ", "\N{NO-BREAK SPACE}τ"), "better": direction}
+
+    shown = [column(metric, label(metric), better(metric)) for metric in _metrics(page)]
+    closed = [column(f"gap in {metric}", f"Gap closed, {label(metric)}", "higher") for metric in _gaps(page)]
+    return shown + closed
 
 
 def _table(page: SuitePage, looks: Mapping[str, Look]) -> list[View]:
     rows = {(row.agent, row.metric): row for row in page.overall.rows}
-    columns = [column["metric"] for column in _columns(page)]
+    columns = _metrics(page)
     decimals = {metric: _decimals(metric, [row.mean for row in numbers(page.overall, metric)]) for metric in columns}
     return [
         {
             "agent": looks[agent],
-            "cells": [_cell(rows.get((agent, metric)), decimals[metric], page.overall.baseline) for metric in columns],
+            "cells": [_cell(rows.get((agent, metric)), decimals[metric], page.overall.baseline) for metric in columns]
+            + [_share(rows.get((agent, metric))) for metric in _gaps(page)],
             "n": max(row.n for row in page.overall.rows if row.agent == agent),
             "failed": max(row.failed for row in page.overall.rows if row.agent == agent),
         }
@@ -149,6 +164,20 @@ def _cell(row: Row | None, decimals: int | None, baseline: str | None) -> View |
         "tier": None if row.metric in COSTS else row.tier,
         "mark": None if row.metric in COSTS or row.agent == baseline else row.verdict or None,
         "bias": f"estimated Monte-Carlo bias {error}" if row.mc_bias or row.mc_se else "",
+    }
+
+
+def _share(row: Row | None) -> View | None:
+    if row is None or row.gap is None:
+        return None
+    limits = [_fixed(value, 2) for value in (row.gap.low, row.gap.high) if math.isfinite(value)]
+    return {
+        "mean": _fixed(row.gap.mean, 2),
+        "sort": repr(row.gap.mean),
+        "interval": f"[{', '.join(limits)}]" if len(limits) == 2 else "no interval",
+        "tier": None,
+        "mark": None,
+        "bias": f"over {row.gap.n} environments",
     }
 
 
