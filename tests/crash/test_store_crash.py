@@ -114,6 +114,7 @@ for seed in range(100_000):
 def test_interrupts_at_any_moment_leave_whole_records(tmp_path: Path) -> None:
     code = """
 store = open_store(url)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are born ignoring it
 signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
 delays = np.random.default_rng(0).uniform(1e-5, 3e-3, 300)
 for seed, delay in enumerate(delays):
