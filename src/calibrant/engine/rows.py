@@ -16,6 +16,7 @@ from calibrant.engine.packing import pack, unpack
 from calibrant.types import Array, CalibrantError, Cell, Cost, Record, Scores
 
 _DEFAULT_COST = dataclasses.asdict(Cost())
+_NO_COST = dataclasses.asdict(Cost())
 _DEFAULT_NUMBERS = (0.0, 1, 0.0, 0.0)  # of Scores, after the mean
 
 
@@ -63,17 +64,35 @@ def decode(
     picture: bytes | None = None,
 ) -> Record:
     """The record that `encode` was given; what raises here is damaged."""
-    found = {name: Scores(*numbers) for name, numbers in json.loads(scores).items()}
+    found = {name: _scores(*numbers) for name, numbers in json.loads(scores).items()}
     if items is not None:
         found |= {name: dataclasses.replace(found[name], items=array) for name, array in unpack(items).items()}
     return Record(
         cell=cell,
         scores=found,
-        cost=Cost(**json.loads(cost)),
+        cost=_cost(**json.loads(cost)),
         provenance=provenance,
         picture=unpack(picture) if picture is not None else {},
         reason=reason,
     )
+
+
+def _scores(
+    mean: float, se: float = 0.0, n: int = 1, mc_bias: float = 0.0, mc_se: float = 0.0, items: Any = None
+) -> Scores:
+    """As `Scores(...)`, whose frozen fields are set one by one: a board makes hundreds of thousands of them."""
+    made = object.__new__(Scores)
+    made.__dict__.update(mean=mean, se=se, n=n, mc_bias=mc_bias, mc_se=mc_se, items=items)
+    return made
+
+
+def _cost(**given: Any) -> Cost:
+    """As `Cost(...)`, and for the same reason."""
+    if unknown := given.keys() - _NO_COST.keys():
+        raise TypeError(f"a cost has no {', '.join(sorted(unknown))}")
+    made = object.__new__(Cost)
+    made.__dict__.update(_NO_COST | given)
+    return made
 
 
 def _check(record: Record) -> None:
