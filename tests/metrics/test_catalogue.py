@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
+import importlib
 import weakref
 
 import numpy as np
 import pytest
 
 from calibrant.metrics import catalogue, score, versions
+from calibrant.metrics.catalogue import Metric
 from calibrant.problems import testbed
 from calibrant.types import Answers, Question, Truth, Tuples
 
@@ -25,7 +28,21 @@ def test_every_metric_says_what_it_is() -> None:
         assert metric.better in ("lower", "higher")
         assert len(metric.convention.split()) >= 3
         assert metric.joint == ("{}" in metric.name)
-    assert versions() == {metric.name: metric.version for metric in catalogue()}
+
+
+def test_a_new_metric_makes_no_cell_stale_and_a_changed_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = versions()
+    module = importlib.import_module("calibrant.metrics.catalogue")
+    first = Metric("novelty", 1, "lower", "a metric that is new", lambda reading: None)
+    monkeypatch.setattr(module, "OWN", (*module.OWN, first))
+    monkeypatch.setattr(module, "catalogue", lambda: module.OWN)
+    assert versions() == before
+    second = dataclasses.replace(first, version=2)
+    monkeypatch.setattr(module, "OWN", (*module.OWN, second))
+    assert versions() == before | {"novelty": 2}
+    installed = dataclasses.replace(first, name="installed")
+    monkeypatch.setattr(module, "catalogue", lambda: (*module.OWN, installed))
+    assert versions() == before | {"novelty": 2, "installed": 1}
 
 
 def test_names_for_the_default_testbed_question() -> None:

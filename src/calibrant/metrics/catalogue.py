@@ -98,8 +98,11 @@ def catalogue() -> tuple[Metric, ...]:
 
 
 def versions() -> dict[str, int]:
-    """What a cell's id holds of the metrics: a changed definition is a different cell."""
-    return {metric.name: metric.version for metric in catalogue()}
+    """What a cell's id holds of the metrics: those whose definition has changed since their first, and plugins' own.
+
+    So that a metric that is new to Calibrant makes no finished cell stale; one that you install does.
+    """
+    return {metric.name: metric.version for metric in catalogue() if metric.version > 1 or metric not in OWN}
 
 
 def score(answers: Answers, question: Question, truth: Truth, key: object = "metric") -> dict[str, Scores]:
