@@ -77,7 +77,7 @@ def test_a_cohort_agrees_with_fitting_one_cell_by_hand(ensemble: Record) -> None
 
     def fit_and_ask(x: Array, y: Array) -> Array:
         belief = agent.fit(seeds.jax_key(*cell.chance, "agent"), Data(x, y), instance.facts)
-        logits = belief.worlds(seeds.jax_key(*cell.chance, "worlds"), 1000)(all_inputs(instance))
+        logits = belief.worlds(seeds.jax_key(*cell.chance, "worlds"), 1000)(all_inputs(cell, instance))
         return jax.nn.log_softmax(logits, axis=-1)
 
     by_hand = jax.jit(fit_and_ask)

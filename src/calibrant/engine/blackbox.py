@@ -24,7 +24,7 @@ def run_black_box(cell: Cell) -> Record:
         belief = agent.fit(_seed(cell, "agent"), instance.train, facts)
     with Stopwatch() as asking:
         worlds = belief.worlds(_seed(cell, "worlds"), instance.question.worlds)
-        logp = log_softmax(np.asarray(worlds(all_inputs(instance)), np.float64), axis=-1)
+        logp = log_softmax(np.asarray(worlds(all_inputs(cell, instance)), np.float64), axis=-1)
     cost = Cost(
         fit_cpu_seconds=fitting.cpu,
         fit_wall_seconds=fitting.wall,

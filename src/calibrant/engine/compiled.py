@@ -56,10 +56,10 @@ def _ask(cell: Cell, instance: Instance, belief: Any, cost: Cost) -> Record:
     if (step := said.pop("diverged_at", -1)) >= 0:
         return failure(cell, f"diverged at step {step:.0f}", cost)
     belief = _silent(belief)
-    key, inputs = seeds.jax_key(*cell.chance, "worlds"), jnp.asarray(all_inputs(instance))
+    key, inputs = seeds.jax_key(*cell.chance, "worlds"), jnp.asarray(all_inputs(cell, instance))
     ask, making = compiled(_answer, (belief, key, inputs), (instance.question.worlds,))
     with Stopwatch() as asking:
-        logp = np.asarray(ask(belief, key, inputs))
+        logp = np.moveaxis(np.asarray(ask(belief, key, inputs)), 2, 0)
     spent = replace(
         cost,
         compile_cpu_seconds=cost.compile_cpu_seconds + making.cpu,
@@ -84,8 +84,8 @@ def _fit_all(agents: Any, keys: Array, data: Data, facts: Facts) -> Any:
 
 
 def _answer(belief: Any, key: Key, x: Array, worlds: int) -> Array:
-    """Log-probabilities [worlds, unique, classes]."""
-    return jax.nn.log_softmax(belief.worlds(key, worlds)(x), axis=-1)
+    """Log-probabilities [unique, classes, worlds]: in memory as the scores read them, worlds side by side."""
+    return jax.nn.log_softmax(jnp.moveaxis(belief.worlds(key, worlds)(x), 0, 2), axis=1)
 
 
 # --- programs -------------------------------------------------------------------------------------

@@ -38,10 +38,12 @@ def sample_instance(cell: Cell) -> Instance:
     return instance
 
 
-def all_inputs(instance: Instance) -> Array:
-    """The question's unique inputs, then the picture's grid where there is one: a belief is asked only once."""
+def all_inputs(cell: Cell, instance: Instance) -> Array:
+    """The question's unique inputs, then the grid where a picture is drawn: a belief is asked only once."""
     question = instance.question
-    return question.x if question.picture is None else np.concatenate([question.x, question.picture])
+    if question.picture is None or cell.seed != PICTURE_SEED:
+        return question.x
+    return np.concatenate([question.x, question.picture])
 
 
 def is_whole(belief: Belief, logp: Array) -> bool:
@@ -51,7 +53,7 @@ def is_whole(belief: Belief, logp: Array) -> bool:
 
 def finish(cell: Cell, instance: Instance, answers: Answers, cost: Cost) -> Record:
     """Score the answers at `all_inputs`; answers that are not finite make a failed record, never a number."""
-    finite = np.isfinite(answers.logp).all(axis=(1, 2))
+    finite = np.isfinite(answers.logp.sum(axis=(1, 2)))  # log-probabilities: no sum of finite ones overflows
     if not finite.all():
         share = f"{(~finite).sum()} of {len(finite)} worlds"
         return failure(cell, f"predictions are not finite in {share}, first in world {int(np.argmin(finite))}", cost)

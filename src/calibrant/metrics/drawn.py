@@ -55,10 +55,12 @@ def _drawn(reading: Reading, places: Array, name: str) -> Scores | None:
 
 def _log_likelihood(reading: Reading, places: Array, labels: Array, stream: Stream) -> Array:
     """log mean over worlds of the product over places [n]; -inf where every world underflows."""
-    chosen = reading.by_input[places, labels].astype(np.float64)  # [n, tau, worlds]
-    joint = np.where(chosen < UNDERFLOW, -np.inf, chosen).sum(axis=1).T
+    joint = np.zeros((len(places), reading.by_input.shape[2]))
+    for at, label in zip(places.T, labels.T, strict=True):
+        chosen = reading.by_input[at, label]  # [n, worlds]
+        joint += np.where(chosen < UNDERFLOW, -np.inf, chosen)
     with np.errstate(divide="ignore"):
-        return logsumexp(joint + np.log(_shares(reading, stream))[:, None])
+        return logsumexp(joint.T + np.log(_shares(reading, stream))[:, None])
 
 
 def _shares(reading: Reading, stream: Stream) -> Array:

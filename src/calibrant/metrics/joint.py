@@ -21,13 +21,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant.metrics.logspace import Groups, full_and_left_out, log_group_sums
+from calibrant.metrics.logspace import Groups, full_and_left_out, log_group_sums, log_of_sums, probabilities
 from calibrant.seeds import Stream
 from calibrant.types import Array, Tuples
 
 ENUMERATE = 4096  # more outcomes than this are sampled
 DRAWS = 64  # labellings per tuple when they are sampled
-BYTES = 16e6  # working memory for one block of tuples
+BYTES = 4e6  # working memory for one block of tuples: it stays in cache
 TINY = 1e-280  # sums of products below this may have lost digits and are redone in logarithms
 NEGLIGIBLE = 1e-30  # outcomes that the truth gives less than this add nothing that a double could hold
 
@@ -73,7 +73,7 @@ def joint_parts(
         wide = sum(len(half.counts) for half in halves) if halves else (DRAWS if truth is not None else 1)
         for block in _blocks(len(members), count * max(wide, len(pattern) * classes)):
             rows, at = members[block], anchors[block]
-            worlds = logp[at].astype(np.float64).reshape(len(rows), -1, count)  # [b, anchors * classes, worlds]
+            worlds = logp[at].reshape(len(rows), -1, count)  # [b, anchors * classes, worlds]
             if truth is None:
                 counts = (labels[at][:, :, None] == np.arange(classes)) * np.array(pattern)[None, :, None]
                 score = _observed(worlds, counts, groups)
@@ -90,13 +90,15 @@ def joint_parts(
 
 
 def _enumerated(worlds: Array, truth: Array, halves: tuple[Outcomes, Outcomes], groups: Groups) -> tuple[Array, Array]:
-    p = np.exp(worlds).reshape(len(worlds), -1, halves[0].classes, worlds.shape[2])
+    if (p := probabilities(worlds)) is None:
+        p = np.exp(worlds.astype(np.float64))
+    p = p.reshape(len(worlds), -1, halves[0].classes, worlds.shape[2])
     left, right = (_products(p, half) for half in halves)  # [b, outcomes of the half, worlds]
     left *= groups.weights
     sums = np.stack(
         [left[..., m] @ np.swapaxes(right[..., m], 1, 2) for m in map(groups.members, range(groups.count))]
     )  # [groups, b, outcomes, outcomes]
-    full, left_out = _log_of_sums(sums, groups)
+    full, left_out = log_of_sums(sums, groups)
     parts = [truth @ half.counts.T for half in halves]
     log_p = parts[0][:, :, None] + parts[1][:, None, :]
     true = np.exp(log_p + halves[0].multiplicity[:, None] + halves[1].multiplicity)
@@ -113,27 +115,22 @@ def _products(p: Array, half: Outcomes) -> Array:
     b, worlds = len(p), p.shape[3]
     table = np.ones((b, 1, worlds))
     for anchor, counts in zip(half.anchors, half.each, strict=True):
-        powers = np.ones((b, len(counts), worlds))
-        for c in range(half.classes):
-            power = np.ones((b, worlds))
-            for times in range(1, int(counts.max()) + 1):
-                power = power * p[:, anchor, c]
-                powers[:, counts[:, c] == times] *= power[:, None]
+        powers = _powers(p[:, anchor], counts)
         table = (table[:, :, None] * powers[:, None]).reshape(b, -1, worlds)
     return table
 
 
-def _log_of_sums(sums: Array, groups: Groups) -> tuple[Array, Array]:
-    """Logs of the sum over groups [groups, ...], and with each left out: the others are added, never subtracted."""
-    with np.errstate(divide="ignore"):
-        if not groups.jackknife:
-            full = np.log(sums.sum(axis=0))
-            return full, full[None]
-        before, after = np.zeros_like(sums), np.zeros_like(sums)
-        before[1:] = np.cumsum(sums[:-1], axis=0)
-        after[:-1] = np.cumsum(sums[:0:-1], axis=0)[::-1]
-        rest = np.log1p(-groups.share).reshape(-1, *[1] * (sums.ndim - 1))
-        return np.log(before[-1] + sums[-1]), np.log(before + after) - rest
+def _powers(p: Array, counts: Array) -> Array:
+    """prod_c p_c ^ count_c for every row of counts; p [b, classes, worlds] -> [b, rows, worlds]."""
+    if counts.sum(axis=1).max() == 1:  # one place: each outcome is a class
+        return p[:, counts.argmax(axis=1)]
+    powers = np.ones((len(p), len(counts), p.shape[2]))
+    for c in range(p.shape[1]):
+        power = np.ones((len(p), p.shape[2]))
+        for times in range(1, int(counts.max()) + 1):
+            power = power * p[:, c]
+            powers[:, counts[:, c] == times] *= power[:, None]
+    return powers
 
 
 def _expect(p: Array, values: Array) -> Array:

@@ -14,6 +14,7 @@ import numpy as np
 from calibrant.types import Answers, Array, Scores
 
 GROUPS = 10
+SAFE = {4: -80.0, 8: -700.0}  # logarithms above this have a normal exponential, by bytes per number
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,38 @@ def group_worlds(answers: Answers) -> Groups:
     if groups.share.max() > 1 - 1e-9:  # nothing would be left without that group
         return Groups(weights, np.array([0, worlds]), jackknife=False)
     return groups
+
+
+def probabilities(logp: Array) -> Array | None:
+    """exp(logp) in double precision by way of its own, or None where its own could lose a world by underflow."""
+    return np.exp(logp).astype(np.float64) if logp.min(initial=0.0) > SAFE[logp.dtype.itemsize] else None
+
+
+def log_means(logp: Array, groups: Groups) -> tuple[Array, Array]:
+    """From [inputs, classes, worlds]: the log mean probability over worlds, and with each group left out in turn."""
+    if (p := probabilities(logp)) is None:
+        return full_and_left_out(log_group_sums(np.moveaxis(logp, 2, 0).astype(np.float64), groups), groups)
+    member = np.zeros((len(groups.weights), groups.count))
+    for g in range(groups.count):
+        member[groups.members(g), g] = groups.weights[groups.members(g)]
+    sums = (p.reshape(-1, p.shape[2]) @ member).reshape(*p.shape[:2], -1)
+    return log_of_sums(np.moveaxis(sums, 2, 0), groups)
+
+
+def log_of_sums(sums: Array, groups: Groups) -> tuple[Array, Array]:
+    """Logs of the sum over groups [groups, ...], and with each left out: the others are added, never subtracted."""
+    with np.errstate(divide="ignore"):
+        if not groups.jackknife:
+            full = np.log(sums.sum(axis=0))
+            return full, full[None]
+        others, below, above = np.zeros_like(sums), sums[0].copy(), sums[-1].copy()
+        for g in range(1, len(sums)):  # running sums from both ends; np.cumsum is several times slower on this axis
+            others[g] += below
+            below += sums[g]
+            others[-1 - g] += above
+            above += sums[-1 - g]
+        rest = np.log1p(-groups.share).reshape(-1, *[1] * (sums.ndim - 1))
+        return np.log(below), np.log(others) - rest
 
 
 def log_group_sums(values: Array, groups: Groups) -> Array:
