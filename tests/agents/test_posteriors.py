@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import blackjax
 import jax
@@ -19,7 +19,7 @@ from calibrant.agents.deep_kernel import DeepKernel, unit
 from calibrant.agents.dropout import Dropout
 from calibrant.agents.epinet import Epinet
 from calibrant.agents.hypermodel import Hypermodel
-from calibrant.agents.sgmcmc import Sgmcmc
+from calibrant.agents.sgmcmc import Sgmcmc, signs
 from calibrant.nets.mlp import reference_network
 from calibrant.train.likelihoods import cross_entropy, l2_strength
 from calibrant.types import Array, Data, Facts
@@ -64,14 +64,22 @@ def reference() -> Array:
     return np.asarray(jax.jit(lambda: jax.lax.scan(sample, state, keys)[1])())
 
 
-@pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_sgmcmc_samples_the_posterior_that_nuts_samples(momentum: float) -> None:
+@pytest.mark.parametrize(("momentum", "noise"), [(0.0, "normal"), (0.9, "normal"), (0.9, "signs")])
+def test_sgmcmc_samples_the_posterior_that_nuts_samples(momentum: float, noise: Literal["normal", "signs"]) -> None:
     """Means and spreads to 0.04: about five standard errors of either chain, so a false alarm is below one in 10^5."""
     lr = 0.05 if momentum == 0 else 0.005
-    agent = Sgmcmc(lr, VARIANCE, momentum, burn_in=1000, samples=2000, thin=20, hidden=())
+    agent = Sgmcmc(lr, VARIANCE, momentum, noise=noise, burn_in=1000, samples=2000, thin=20, hidden=())
     drawn = probabilities(jax.jit(lambda key: agent.fit(key, data(), FACTS))(jax.random.key(4)))
     np.testing.assert_allclose(drawn.mean(0), reference().mean(0), atol=0.04)
     np.testing.assert_allclose(drawn.std(0), reference().std(0), atol=0.04)
+
+
+def test_signs_are_fair_and_independent() -> None:
+    """Means and correlations of 20,000 draws, each within 5 standard errors: a false alarm is below one in 10^3."""
+    drawn = np.asarray(jax.vmap(lambda key: signs(key, 40))(jax.random.split(jax.random.key(0), 20_000)))
+    assert set(np.unique(drawn)) == {-1.0, 1.0}
+    np.testing.assert_allclose(drawn.T @ drawn / len(drawn), np.eye(40), atol=5 / np.sqrt(len(drawn)))
+    np.testing.assert_allclose(drawn.mean(0), 0, atol=5 / np.sqrt(len(drawn)))
 
 
 def test_plain_sgld_has_no_momentum() -> None:
