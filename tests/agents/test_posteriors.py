@@ -84,7 +84,7 @@ def test_signs_are_fair_and_independent() -> None:
 
 def test_plain_sgld_has_no_momentum() -> None:
     """One step from the same place moves along the gradient alone, whatever the step before was."""
-    agent = Sgmcmc(lr=1e-3, momentum=0.0, burn_in=0, samples=3, thin=1, hidden=())
+    agent = Sgmcmc(lr=1e-3, momentum=0.0, noise="normal", burn_in=0, samples=3, thin=1, hidden=())
     quiet = Facts(2, 2, 10**9, 0.5, ())  # so much data that the noise vanishes
     full = Data(np.tile(data().x, (5, 1)), np.tile(data().y, 5))  # 100 rows: every minibatch is the whole
     facts = Facts(2, 2, 100, 0.5, ())

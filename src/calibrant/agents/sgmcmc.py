@@ -2,13 +2,13 @@
 
 Welling and Teh, "Bayesian Learning via Stochastic Gradient Langevin Dynamics", ICML 2011; momentum as Chen, Fox and
 Guestrin, "Stochastic Gradient Hamiltonian Monte Carlo", ICML 2014. With U the mean cross-entropy plus
-(1 / prior_variance) (sqrt(temperature) inputs / T) sum of squares, and xi standard normal noise,
+(1 / prior_variance) (sqrt(temperature) inputs / T) sum of squares, and xi noise of mean 0 and variance 1,
     m <- momentum m + sqrt(lr) grad U + sqrt(2 (1 - momentum) / T) xi,    theta <- theta - sqrt(lr) m,
 which for small steps samples exp(-T U): the likelihood times N(0, prior_variance / (2 inputs sqrt(temperature))) on
 every parameter. momentum=0 is plain SGLD, really without momentum (in the original's sweep it never ran).
-`noise=signs` makes xi plus or minus 1, one random bit instead of a normal number. The simplified weak Euler scheme
-(Kloeden and Platen, "Numerical Solution of Stochastic Differential Equations", 1992, 14.1) has the same weak order, and
-normal numbers are half the cost of a step on small data.
+By default xi is not normal but plus or minus 1, one random bit: the simplified weak Euler scheme (Kloeden and Platen,
+"Numerical Solution of Stochastic Differential Equations", 1992, 14.1) has the same weak order, and normal numbers
+(`noise=normal`) would be more than half the cost of a step on small data.
 RMSprop preconditioning (Li et al., 2016, without its correction term, as in the original) divides by a running scale.
 """
 
@@ -52,7 +52,7 @@ class Sgmcmc:
     prior_variance: Annotated[float, Gt(0)] = 0.1
     momentum: Annotated[float, Ge(0), Lt(1)] = 0.9
     preconditioner: Literal["none", "rmsprop"] = static("none")
-    noise: Literal["normal", "signs"] = static("normal")
+    noise: Literal["normal", "signs"] = static("signs")
     burn_in: Annotated[int, Ge(0)] = static(100_000)
     samples: Annotated[int, Ge(1)] = static(401)  # the first right after burn-in
     thin: Annotated[int, Ge(1)] = static(1000)  # steps between samples
