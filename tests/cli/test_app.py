@@ -15,7 +15,7 @@ import pytest
 from calibrant import __version__, registry
 from calibrant.cli import main
 
-COMMANDS = ("list", "run", "board", "report", "score", "check", "tune", "reproduce", "data")
+COMMANDS = ("list", "run", "board", "report", "export", "import", "export", "import", "score", "check", "tune", "reproduce", "data")
 SCRIPT = Path(sys.executable).with_name("calibrant")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "numpy_agent.py"
 
@@ -94,6 +94,8 @@ def calibrant(
         ("score", ["PREDICTIONS.npz", "logits [worlds, items, classes]", "labels [items]"]),
         ("check", ["FILE.py:NAME", "testbed?train=10&temp=0.1"]),
         ("tune", ["grid|random|tpe|cmaes|gp", "l2=0.1|1|10", "--cpu-minutes", "--no-halving", "tuned.toml"]),
+        ("export", ["[SUITE]...", "records.jsonl.gz", "--agents"]),
+        ("import", ["FILE", "calibrant export", "--store"]),
         ("reproduce", ["PAPER:ITEM", "neural-testbed:table2", "--no-run", "--tuned"]),
     ],
 )
@@ -246,6 +248,14 @@ def test_report_writes_one_file(calibrant: Terminal, store: str) -> None:
     assert len(text.encode()) == written["bytes"] > 100_000
     assert text.startswith("<!doctype html>") and "oracle" in text
     assert "wrote mine.html" in calibrant("report", "testbed", "-o", "mine.html", "--store", store)
+
+
+def test_exported_records_give_the_same_board_elsewhere(calibrant: Terminal, store: str) -> None:
+    assert calibrant("export", "testbed", "--store", store) == "written 6, file records.jsonl.gz\n"
+    assert calibrant("import", "records.jsonl.gz", "--store", "other.db").startswith("read 6, already there 0, file ")
+    assert calibrant.json("import", "records.jsonl.gz", "--store", "other.db")["already there"] == 6
+    assert calibrant("board", "testbed", "--store", "other.db") == calibrant("board", "testbed", "--store", store)
+    assert "no such records" in calibrant.sentence("export", "testbed", "--agents", "mlp", "--store", store)
 
 
 # --- score and check ------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import typer
 
 from calibrant import __version__
 from calibrant.cli import INTERRUPTED, data, output
-from calibrant.types import DEFAULT_STORE
+from calibrant.types import DEFAULT_STORE, CalibrantError
 
 app = typer.Typer(
     name="calibrant",
@@ -204,6 +204,44 @@ def reproduce_(
     )
     output.receipt(*made, json)
     raise typer.Exit(made[1].exit_code)
+
+
+@app.command("export")
+def export_(
+    suites: Annotated[
+        list[str] | None, typer.Argument(metavar="SUITE", help="All that have records by default.")
+    ] = None,
+    agents: Annotated[str, typer.Option(help='Only these agents: mlp,"ensemble?size=10".')] = "",
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("records.jsonl.gz"),
+    store: Store = DEFAULT_STORE,
+    json: Json = False,
+) -> None:
+    """Write records to one file: to publish them beside a table, or to take them to another store."""
+    from calibrant.api import load
+    from calibrant.engine.exchange import export_records
+
+    results = load(store)
+    names = output.words(agents) or None
+    found = {one.cell.id: one for suite in suites or results.suites() for one in results.records(suite, agents=names)}
+    if not found:
+        raise CalibrantError(f"store {results.store.name} has no such records to export")
+    output.exchanged({"written": export_records(found.values(), out), "file": str(out)}, json)
+
+
+@app.command("import")
+def import_(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Files that `calibrant export` wrote.")],
+    store: Store = DEFAULT_STORE,
+    json: Json = False,
+) -> None:
+    """Add the records of exported files to a store. What the store already has stays as it is."""
+    from calibrant.engine.exchange import import_records
+    from calibrant.engine.store import open_store
+
+    with open_store(store) as opened:
+        for file in files:
+            total, already = import_records(file, opened)
+            output.exchanged({"read": total, "already there": already, "file": str(file)}, json)
 
 
 @app.command()

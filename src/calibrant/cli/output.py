@@ -53,6 +53,12 @@ def outcome(result: Outcome, suite: str, store: str, as_json: bool) -> None:
         _say(f"see: calibrant board {suite}{option}   or: calibrant report {suite}{option}")
 
 
+def exchanged(counts: Mapping[str, int | str], as_json: bool) -> None:
+    if as_json:
+        return _json(dict(counts))
+    _say(", ".join(f"{what} {value}" for what, value in counts.items()))
+
+
 def studies(
     found: Sequence[Summary], adopted: Mapping[str, Any] | None, file: Path, as_json: bool, interrupted: bool
 ) -> None:
