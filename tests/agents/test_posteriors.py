@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -18,7 +19,7 @@ from calibrant.agents.bbb import Bbb, MeanField
 from calibrant.agents.deep_kernel import DeepKernel, unit
 from calibrant.agents.dropout import Dropout
 from calibrant.agents.epinet import Epinet
-from calibrant.agents.hypermodel import Hypermodel
+from calibrant.agents.hypermodel import DrawIndex, Hypermodel
 from calibrant.agents.sgmcmc import Sgmcmc, signs
 from calibrant.nets.mlp import reference_network
 from calibrant.train.likelihoods import cross_entropy, l2_strength
@@ -157,6 +158,37 @@ def test_deep_kernel_has_the_gaussian_process_covariance() -> None:
     wanted = phi @ phi.T - phi @ seen.T @ inside @ seen @ phi.T
     half = float(spread) * phi @ np.linalg.inv(np.asarray(factor, np.float64)).T
     np.testing.assert_allclose(half @ half.T, wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("bootstrap", "law"),
+    [("bernoulli", lambda w: 0.5 * (w >= 0) + 0.5 * (w >= 2)), ("exponential", lambda w: 1 - np.exp(-w))],
+)
+def test_hypermodel_rows_weigh_as_the_bootstrap_says(
+    bootstrap: Literal["bernoulli", "exponential"], law: Callable[[Array], Array]
+) -> None:
+    """Over 10,000 indices every row has the law, to 5 standard errors of its distribution function; rows differ."""
+    agent, draw = Hypermodel(bootstrap=bootstrap), DrawIndex(6)
+    emphasis = agent._emphasis(jax.random.key(0), draw, 3)
+    assert emphasis is not None
+    weights = np.asarray(jax.vmap(emphasis)(jax.random.split(jax.random.key(1), 10_000)))
+    places = np.linspace(0.1, 3, 30)
+    shares = (weights[:, :, None] <= places).mean(axis=0)
+    np.testing.assert_allclose(shares, np.tile(law(places), (3, 1)), atol=5 * 0.5 / 100)
+    assert np.abs(np.corrcoef(weights.T)[np.triu_indices(3, 1)]).max() < 0.9
+
+
+def test_a_bootstrapped_hypermodel_learns_from_the_weighted_rows() -> None:
+    """Data that contradict each other: with every row at its own weight, worlds disagree more than without."""
+    x, y = np.tile(data().x[:1], (2, 1)), np.array([0, 1])
+    facts = Facts(2, 2, 2, 0.01, ())
+    spreads = {}
+    for bootstrap in ("none", "bernoulli"):
+        agent = Hypermodel(bootstrap=bootstrap, prior_scale=0.0, l2=0.01, steps=500)  # type: ignore[arg-type]
+        belief = jax.jit(lambda key, agent=agent: agent.fit(key, Data(x, y), facts))(jax.random.key(2))
+        logits = np.asarray(belief.worlds(jax.random.key(3), 200)(x[:1]))[:, 0]
+        spreads[bootstrap] = (logits[:, 1] - logits[:, 0]).std()
+    assert spreads["bernoulli"] > 2 * spreads["none"] + 0.1
 
 
 def test_hypermodel_weights_are_linear_in_the_index() -> None:

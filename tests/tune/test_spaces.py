@@ -49,7 +49,7 @@ DIFFERENT = {
     "ensemble+": (11, 16),  # five more with the fixed weight decay
     "dropout": (26, 26),
     "bbb": (23, 33),  # nine true mixtures and the fixed ratio more
-    "hypermodel": (20, 23),  # five with the fixed weight decay more, two bootstrapped ones fewer
+    "hypermodel": (20, 25),  # five with the fixed weight decay more
     "epinet": (0, 18),
     "sgmcmc": (12, 24),  # plain SGLD is another method here
     "deep_kernel": (30, 31),

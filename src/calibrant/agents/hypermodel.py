@@ -3,11 +3,13 @@
 Dwaracherla et al., "Hypermodels for Exploration", ICLR 2020. theta(z) = A z + b with z ~ N(0, I) / sqrt(index);
 f(x, z) = network(x; theta(z)) + (prior_scale / sqrt(temperature)) prior(x, z). The prior is a small network in which
 every weight is a unit-norm linear map of its layer's own part of z. Minimises cross-entropy averaged over fresh indices
-plus weight decay on A and b.
+plus weight decay on A and b. Bootstrapped, row i weighs 2 where b_i z > 0 and else 0, or -log Phi(sqrt(index) b_i z),
+with b_i a random direction of its own: mean 1 over indices, and each index has its own data.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -52,8 +54,11 @@ class DrawIndex:
 
     index: int
 
+    def z(self, key: Key) -> Array:
+        return jax.random.normal(key, (self.index,)) / np.sqrt(self.index)
+
     def __call__(self, state: Indexed, key: Key) -> WithPrior:
-        z = jax.random.normal(key, (self.index,)) / np.sqrt(self.index)
+        z = self.z(key)
         parts = jnp.array_split(z, len(state.prior_maps))
         fixed = tuple(
             tuple(jnp.tensordot(part, maps, 1) for maps in layer)
@@ -75,6 +80,7 @@ class Hypermodel:
     prior_hidden: tuple[Annotated[int, Ge(1)], ...] = static((10,))
     l2: Annotated[float, Ge(0)] = 1.0
     l2_form: Literal["adaptive", "fixed"] = static("adaptive")
+    bootstrap: Literal["none", "bernoulli", "exponential"] = static("none")
     draws: Annotated[int, Ge(1)] = static(16)  # indices per step
     lr: Annotated[float, Gt(0)] = 1e-3
     steps: Annotated[int, Ge(1)] = static(2000)
@@ -95,12 +101,32 @@ class Hypermodel:
             _birth(birth, network, self.index), train, facts,
             penalty=lambda hyper, _: l2_strength(self.l2, self.l2_form, facts) * sum_of_squares(hyper),
             draws=self.draws, steps=self.steps, batch=self.batch, lr=self.lr,
+            emphasis=self._emphasis(jax.random.fold_in(fixing, 1), draw, len(train.x)),
         )  # fmt: skip
         return SampledBelief(Indexed(hyper, fixed, scale), draw, AdditivePrior(network, prior))
 
     @property
     def networks(self) -> int:
         return self.draws
+
+    def _emphasis(self, key: Key, draw: DrawIndex, rows: int) -> Callable[[Key], Array] | None:
+        """A row's weight as a function of the index: how far the index reaches in the row's own random direction."""
+        if self.bootstrap == "none":
+            return None
+        drawn = jax.random.normal(key, (rows, self.index))
+        directions = drawn / jnp.linalg.norm(drawn, axis=1, keepdims=True)
+        weigh = {"bernoulli": _double_or_nothing, "exponential": _exponential}[self.bootstrap]
+        return lambda key: weigh(np.sqrt(self.index) * directions @ draw.z(key))
+
+
+def _double_or_nothing(reach: Array) -> Array:
+    """A standard normal number as a weight of 0 or 2 with equal chance."""
+    return 2.0 * (reach > 0)
+
+
+def _exponential(reach: Array) -> Array:
+    """A standard normal number as a weight with the exponential law of mean 1."""
+    return -jax.scipy.stats.norm.logcdf(reach)
 
 
 def _birth(key: Key, network: Mlp, index: int) -> Hyper:

@@ -80,6 +80,7 @@ def train_sampled(
     steps: int,
     batch: int,
     lr: Array,
+    emphasis: Callable[[Key], Array] | None = None,  # [rows] weight of each row in the loss of the world of that key
 ) -> Any:
     """Train a law of networks: every step draws fresh worlds and averages their cross-entropy on one minibatch."""
     order_key, world_key = jax.random.split(key)
@@ -88,9 +89,12 @@ def train_sampled(
     def loss(params: Any, step: Array) -> Array:
         rows, share = batches.at(step)
         x, y = take(rows, train.x), take(rows, train.y)
-        drawn = jax.vmap(lambda k: world(params, k))(jax.random.split(jax.random.fold_in(world_key, step), draws))
-        nll = jax.vmap(lambda one: (share * cross_entropy(network(one, x), y)).sum())(drawn)
-        return nll.mean() + penalty(params, drawn)
+        keys = jax.random.split(jax.random.fold_in(world_key, step), draws)
+        drawn = jax.vmap(lambda k: world(params, k))(keys)
+        nll = jax.vmap(lambda one: share * cross_entropy(network(one, x), y))(drawn)
+        if emphasis is not None:
+            nll *= jax.vmap(lambda k: take(rows, emphasis(k)))(keys)
+        return nll.sum(axis=1).mean() + penalty(params, drawn)
 
     return descend(loss, params, steps, lr)
 

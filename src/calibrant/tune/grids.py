@@ -72,12 +72,13 @@ SEARCHED = {
             "prior_scale=1,prior_form=linear|sqrt,prior_hidden=10|10x10,l2=1|2",
             "prior_scale=0,l2=1|2",
             "index=1|3|5|7",
+            "bootstrap=bernoulli|exponential",
             f"l2_form={_FORMS},l2=0.1|0.3|1|3|10",
         ),
         "l2=0.03..30:log,prior_scale=0.1..10:log",
         28,
-        "without a prior its form and its network have no effect, and the default is listed three times; bootstrapped "
-        "data (2 entries) are not offered; the fixed weight decay is named in the appendix only",
+        "without a prior its form and its network have no effect, and the default is listed three times; the "
+        "fixed weight decay is named in the appendix only",
     ),
     "epinet": Searched(
         ("prior_scale=0|0.1|0.3|1,l2=0.05|0.2|0.5|1", "index=4|16"),
