@@ -138,7 +138,7 @@ def board(
         str | None, typer.Option(help="The agent that the share of the gap closed is measured to; bayes by default.")
     ] = None,
     format: Annotated[
-        Literal["table", "json", "csv", "latex", "parquet"], typer.Option(help="How to print it.")
+        Literal["table", "json", "csv", "latex", "markdown", "parquet"], typer.Option(help="How to print it.")
     ] = "table",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write to a file instead of printing.")] = None,
     store: Store = DEFAULT_STORE,

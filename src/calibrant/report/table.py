@@ -1,6 +1,6 @@
 """A board in writing: a table for people, LaTeX for papers; JSON, CSV and Parquet for machines.
 
-The two tables show an estimate to the digits that its interval supports, and say below what the marks mean. The three
+Markdown, for pages, is written next door. The tables show an estimate to the digits that its interval supports, and say below what the marks mean. The three
 data formats carry every number in full. Rich and PyArrow are imported where they are used.
 """
 
@@ -29,12 +29,15 @@ GAP = "gap "  # begins the name of a column that shows a metric's gap; no metric
 
 
 def render(board: Board, format: str = "table", *, width: int = WIDTH) -> str | bytes:
-    """The board as `table`, `json`, `csv`, `latex` (text) or `parquet` (bytes)."""
+    """The board as `table`, `json`, `csv`, `latex`, `markdown` (text) or `parquet` (bytes)."""
+    from calibrant.report.markdown import markdown
+
     writers: dict[str, Callable[[], str | bytes]] = {
         "table": lambda: _text(console_table(board, width), width),
         "json": lambda: json.dumps(board.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
         "csv": lambda: _csv(board),
         "latex": lambda: _latex(board),
+        "markdown": lambda: markdown(board),
         "parquet": lambda: _parquet(board),
     }
     if format not in writers:
@@ -48,7 +51,7 @@ def console_table(board: Board, width: int = WIDTH) -> Group:
     from rich.console import Group
     from rich.text import Text
 
-    page = _page(board)
+    page = make_page(board)
     title = Text(board.suite, style="bold")
     notes = [Text(note, style="dim") for note in page.notes]
     blocks, space = _layout(page, width)
@@ -60,7 +63,7 @@ def console_table(board: Board, width: int = WIDTH) -> Group:
 
 
 @dataclass(frozen=True)
-class _Line:
+class Line:
     """One agent in one slice."""
 
     agent: str
@@ -72,20 +75,20 @@ class _Line:
 
 
 @dataclass(frozen=True)
-class _Page:
+class Page:
     """A board ready to be typeset. Columns that would say the same in every line are left to the notes."""
 
     columns: tuple[str, ...]  # metrics, then the gaps of those that have one
-    sections: tuple[tuple[str, tuple[_Line, ...]], ...]
+    sections: tuple[tuple[str, tuple[Line, ...]], ...]
     counts: tuple[str, ...]  # which of n and failed are shown
     notes: tuple[str, ...]
 
     @property
-    def lines(self) -> list[_Line]:
+    def lines(self) -> list[Line]:
         return [line for _, lines in self.sections for line in lines]
 
 
-def _page(board: Board) -> _Page:
+def make_page(board: Board) -> Page:
     sections: dict[str, dict[str, dict[str, Row]]] = {}
     for row in board.rows:
         title = ", ".join(f"{name}={registry.show(value)}" for name, value in row.slice.items())
@@ -95,7 +98,7 @@ def _page(board: Board) -> _Page:
         "failed": any(row.failed for row in board.rows),
     }
     measured = {row.metric for row in board.rows if row.gap}
-    return _Page(
+    return Page(
         columns=(*board.metrics, *(GAP + metric for metric in board.metrics if metric in measured)),
         sections=tuple(
             (title, tuple(_line(agent, rows, board.leading) for agent, rows in agents.items()))
@@ -106,9 +109,9 @@ def _page(board: Board) -> _Page:
     )
 
 
-def _line(agent: str, rows: Mapping[str, Row], leading: str) -> _Line:
+def _line(agent: str, rows: Mapping[str, Row], leading: str) -> Line:
     seen = sorted({row.n for row in rows.values() if row.n}) or [0]  # a dash already says that a metric is missing
-    return _Line(
+    return Line(
         agent=agent,
         tier=str(rows[leading].tier or "–"),
         n=f"{seen[0]}–{seen[-1]}" if len(seen) > 1 else str(seen[0]),
@@ -141,13 +144,13 @@ def _notes(board: Board, counts: Mapping[str, bool]) -> Iterator[str]:
 # --- people: console and LaTeX ----------------------------------------------------------------------
 
 
-def _layout(page: _Page, width: int) -> tuple[list[list[str]], int]:
+def _layout(page: Page, width: int) -> tuple[list[list[str]], int]:
     """Columns in as few blocks as fit, and the space between them: 2, or 1 where that saves a block."""
     wide, tight = (_blocks(page, width, space) for space in (2, 1))
     return (tight, 1) if len(tight) < len(wide) else (wide, 2)
 
 
-def _blocks(page: _Page, width: int, space: int) -> list[list[str]]:
+def _blocks(page: Page, width: int, space: int) -> list[list[str]]:
     """Split the columns so that each block fits; agents' names may be folded, numbers may not."""
     names = [name for title, lines in page.sections for name in (title, *(line.agent for line in lines))]
     counts = [max(len(count), *(len(getattr(line, count)) for line in page.lines)) for count in page.counts]
@@ -165,7 +168,7 @@ def _blocks(page: _Page, width: int, space: int) -> list[list[str]]:
     return blocks
 
 
-def _block(page: _Page, columns: Sequence[str], space: int) -> Table:
+def _block(page: Page, columns: Sequence[str], space: int) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -191,7 +194,7 @@ def _block(page: _Page, columns: Sequence[str], space: int) -> Table:
     return table
 
 
-def _heading(column: str) -> str:
+def column_heading(column: str) -> str:
     """A metric's own heading, or that of its gap, of which more is better."""
     if not column.startswith(GAP):
         return heading(column)
@@ -200,7 +203,7 @@ def _heading(column: str) -> str:
 
 def _wrapped(column: str) -> str:
     """The heading on lines of up to 11 letters; the arrow stays with the last word."""
-    name, _, arrow = _heading(column).rpartition(" ")
+    name, _, arrow = column_heading(column).rpartition(" ")
     lines = textwrap.wrap(f"{name}\N{NO-BREAK SPACE}{arrow}", 11, break_long_words=False)
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
@@ -215,8 +218,8 @@ def _text(page: Group, width: int) -> str:
 
 def _latex(board: Board) -> str:
     r"""A booktabs `tabular`; the notes stand below it as comments for the caption."""
-    page = _page(board)
-    heads = ["tier", "agent", *map(_heading, page.columns), *page.counts]
+    page = make_page(board)
+    heads = ["tier", "agent", *map(column_heading, page.columns), *page.counts]
     body = [r"\begin{tabular}{rl" + "r" * (len(heads) - 2) + "}", r"\toprule", _tex_row(map(_escape, heads))]
     for title, lines in page.sections:
         body.append(r"\midrule")
@@ -233,7 +236,7 @@ def _tex_row(cells: Iterable[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def _tex_cell(line: _Line, column: str) -> str:
+def _tex_cell(line: Line, column: str) -> str:
     number = re.sub(r"e([+-]\d+)", r" \\times 10^{\1}", line.cells.get(column, "")).replace("±", r" \pm ")
     star = "^{*}" if line.verdicts.get(column) else ""
     return f"${number}{star}$" if any(map(str.isdigit, number)) else _escape(number)
