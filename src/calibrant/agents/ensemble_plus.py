@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from annotated_types import Ge
 
 from calibrant.nets.mlp import Mlp, reference_network
-from calibrant.nets.prior_functions import AdditivePrior, WithPrior
+from calibrant.nets.prior_functions import AdditivePrior, WithPrior, at_rows
 from calibrant.nets.trees import static, tree
 from calibrant.train.beliefs import FiniteBelief
 from calibrant.train.recipe import Recipe
@@ -41,7 +41,7 @@ class EnsemblePlus(Recipe):
         members = jax.vmap(network.init)(jax.random.split(birth, self.size))
         fixed = jax.vmap(prior.init)(jax.random.split(fixing, self.size))
         scale = self.prior_scale / jnp.sqrt(facts.temperature)
-        offsets = scale * jax.vmap(prior, (0, None))(fixed, train.x)
+        offsets = scale * at_rows(prior, fixed, train.x)
         emphasis = self._emphasis(booting, len(train.x))
         trained = self.train(training, network, members, train, facts, offsets, emphasis)
         params = WithPrior(trained, fixed, jnp.full(self.size, scale))

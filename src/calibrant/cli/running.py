@@ -28,7 +28,7 @@ def run_suite(
     if tuned:
         from calibrant.tune.tuned import tuned_specs
 
-        agents = tuned_specs(suite, agents or chosen.preset(preset).agents)
+        agents = tuned_specs(chosen.tuned_on or suite, agents or chosen.preset(preset).agents)
     cells = make_plan(chosen, preset, agents, seeds, where)
     with open_store(store) as opened:
         return run_plan(cells, opened, executor, workers, make_progress(quiet), timeout)

@@ -11,12 +11,28 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from calibrant.nets.mlp import Mlp, Params
 from calibrant.nets.trees import static, tree
 from calibrant.types import Array, Key
+
+BLOCK = 1000  # rows: those of a hundred members in a layer of 50 are 20 MB
+
+
+def at_rows(prior: Any, fixed: Any, x: Array) -> Array:
+    """The prior functions of all members at all rows of x, [members, rows, classes], BLOCK rows at a time.
+
+    `fixed` has leaves [members, ...]. All at once, the layers of a hundred members at 100,000 rows would be gigabytes.
+    """
+    every = jax.vmap(prior, (0, None))
+    if len(x) <= BLOCK:
+        return every(fixed, x)
+    blocks = jnp.pad(x, ((0, -len(x) % BLOCK), (0, 0))).reshape(-1, BLOCK, x.shape[1])
+    values = jnp.moveaxis(jax.lax.map(lambda block: every(fixed, block), blocks), 0, 1)
+    return values.reshape(values.shape[0], -1, values.shape[-1])[:, : len(x)]
 
 
 @tree

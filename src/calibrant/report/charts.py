@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from calibrant.report.encodings import (
     VISIBLE,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 COST, JOINT = "fit_cpu_seconds", "kl_tau10"
 PARTS = {"marginal": "marginal_tau10", "dependence": "dependence_tau10"}
 PART_COLOURS = {"marginal": "#6b8fb5", "dependence": "#d9a441"}
+PANELS = {"temp": "temperature", "dim": "dimension"}
 LABEL_PLACE = {"expr": "datum.label === 'below' ? 14 : -10"}
 LIMITS = ("low", "high")
 DIAMOND = {"type": "point", "shape": "diamond", "filled": True, "size": 80, "opacity": 1, "fill": "currentColor"}
@@ -87,17 +88,16 @@ def loss_charts(board: Board) -> list[Chart]:
 
 
 def curve_charts(board: Board) -> list[Chart]:
-    """Figures 4, 5, 13, 14: loss against training size, a panel per temperature; `metric` chooses the loss."""
+    """Figures 4, 5, 13, 14: loss against training size, a panel per temperature and dimension; `metric` chooses."""
     metrics = losses(board)
     rows = [row for metric in metrics for row in numbers(board, metric) if "train" in row.slice]
-    sizes = sorted({row.slice["train"] for row in rows})
-    if len(sizes) < 2:
+    if len({row.slice["train"] for row in rows}) < 2:
         return []
     agents = sorted({row.agent for row in rows})
-    return [
-        _curve_chart([row for row in rows if row.slice.get("temp") == temp], temp, agents, sizes, metrics)
-        for temp in sorted({row.slice.get("temp") for row in rows}, key=lambda temp: temp or 0)
-    ]
+    panels: dict[tuple[tuple[str, Any], ...], list[Row]] = {}
+    for row in rows:
+        panels.setdefault(tuple((name, value) for name, value in row.slice.items() if name != "train"), []).append(row)
+    return [_curve_chart(panels[panel], dict(panel), agents, metrics) for panel in sorted(panels)]
 
 
 def parts_charts(board: Board) -> list[Chart]:
@@ -204,9 +204,10 @@ def numbers(board: Board, metric: str) -> list[Row]:
     return [row for row in board.rows if row.metric == metric and math.isfinite(row.mean)]
 
 
-def _curve_chart(rows: list[Row], temp: float | None, agents: list[str], sizes: list[int], metrics: list[str]) -> Chart:
+def _curve_chart(rows: list[Row], panel: dict[str, Any], agents: list[str], metrics: list[str]) -> Chart:
     values = []
-    for metric in metrics:
+    sizes = sorted({row.slice["train"] for row in rows})
+    for metric in dict.fromkeys(row.metric for row in rows):  # not every panel need have a number for each
         values += cut(
             [_bar(row, False) | {"metric": metric, "train": row.slice["train"]} for row in rows if row.metric == metric]
         )
@@ -227,11 +228,13 @@ def _curve_chart(rows: list[Row], temp: float | None, agents: list[str], sizes: 
             },
         },
     ]
-    title = f"temperature {temp}" if temp is not None else "all temperatures"
+    words = [f"{PANELS.get(name, name)} {value}" for name, value in panel.items()]
+    title = ", ".join(words if "temp" in panel else [*words, "all temperatures"])
     spec = chart(values, layers, {"x": x, "color": colour(agents)}, title=title, height=290)
     spec["params"] = [*spec["params"], {"name": "metric", "value": JOINT if JOINT in metrics else metrics[0]}]
     spec["transform"] = [*spec["transform"], {"filter": "datum.metric === metric"}]
-    return Chart(f"curve-{temp}", f"loss against training size, {title}: a line per agent", spec)
+    name = "-".join(["curve", *map(str, panel.values())])
+    return Chart(name, f"loss against training size, {title}: a line per agent", spec)
 
 
 def _bar(row: Row, relative: bool) -> Spec:

@@ -11,10 +11,13 @@ import hashlib
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from calibrant.report.correlation import Comparison, Matrix
+from calibrant.report.correlation_view import correlation_view
 from calibrant.report.files import write_whole
 from calibrant.report.page import SuitePage
 from calibrant.report.pictures import COLOUR_MAP
@@ -32,20 +35,30 @@ def render(pages: Sequence[SuitePage]) -> str:
     """The report as text."""
     if not pages:
         raise CalibrantError("a report needs at least one suite with records")
+    title = "Calibrant: " + ", ".join(page.suite.title for page in pages)
+    return _fill("report", title=title, ramp=",".join(COLOUR_MAP), pages=page_views(pages))
+
+
+def render_correlation(found: Comparison | Matrix) -> str:
+    """The figure and tables of a correlation as text."""
+    view = correlation_view(found)
+    return _fill("correlation", title=f"Calibrant: {view['heading']}", view=view)
+
+
+def _fill(name: str, **context: Any) -> str:
+    """A template with the styles and the scripts that every page carries."""
     scripts = [*map(_bundle, BUNDLES), _read("assets/report.js")]
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "ensure_ascii": False, "separators": (",", ":")}
-    template = environment.from_string(_read("templates/report.html.j2"))
+    template = environment.from_string(_read(f"templates/{name}.html.j2"))
     return template.render(
-        title="Calibrant: " + ", ".join(page.suite.title for page in pages),
         css=Markup(_read("assets/report.css")),
         scripts=[Markup(script) for script in scripts],
         script_hashes=Markup(" ".join(f"'sha256-{digest}'" for digest in hashes)),
-        ramp=",".join(COLOUR_MAP),
-        pages=page_views(pages),
+        **context,
     )
 
 

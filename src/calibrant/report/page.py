@@ -5,6 +5,7 @@ Nothing here knows about HTML; `report.html` puts it on a page.
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,12 +15,13 @@ from typing import Any
 from calibrant import registry
 from calibrant.report.board import Board, Row, make_board
 from calibrant.report.charts import COST, JOINT, PARTS
+from calibrant.report.correlation import Matrix, matrices
 from calibrant.report.pictures import Gallery, galleries
 from calibrant.report.style import PRIVILEGED, base_name, label, number, short_name
 from calibrant.suites.base import Suite
 from calibrant.types import Record
 
-SLICES = ("train", "temp")
+SLICES = ("dim", "train", "temp")
 DEFINED = "defined"  # digests of what the problem, the agent and the metrics meant: for programs
 DATE = "date"  # the provenance entry that holds a record's day, ISO 8601
 
@@ -56,6 +58,7 @@ class SuitePage:
     pictures: Sequence[Gallery] = ()
     published: Published | None = None
     command: str | None = None  # what makes these records again
+    matrices: Sequence[Matrix] = ()
 
 
 def suite_page(
@@ -79,6 +82,7 @@ def suite_page(
         pictures=galleries(own, overall.agents),
         published=published,
         command=command or command_for(own, suite),
+        matrices=matrices(own, suite),
     )
 
 
@@ -185,12 +189,10 @@ def _design(sliced: Board | None, environments: int) -> str:
         return ""
     names = {"train": "training size", "temp": "temperature"}
     sides = {axis: len({row.slice[axis] for row in sliced.rows}) for axis in sliced.by}
-    settings = 1
-    for side in sides.values():
-        settings *= side
+    settings = len({tuple(row.slice.values()) for row in sliced.rows})
     seeds, rest = divmod(environments, settings)
     shown = [_count(side, names.get(axis, axis)) for axis, side in sides.items()]
-    return "" if rest else f": {' × '.join([*shown, _count(seeds, 'seed')])}"
+    return "" if rest or settings != math.prod(sides.values()) else f": {' × '.join([*shown, _count(seeds, 'seed')])}"
 
 
 def _where(problems: Iterable[str], preset: Iterable[str], axes: Sequence[str]) -> str:

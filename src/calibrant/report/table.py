@@ -1,7 +1,8 @@
 """A board in writing: a table for people, LaTeX for papers; JSON, CSV and Parquet for machines.
 
-Markdown, for pages, is written next door. The tables show an estimate to the digits that its interval supports, and say below what the marks mean. The three
-data formats carry every number in full. Rich and PyArrow are imported where they are used.
+Markdown, for pages, is written next door. The tables show an estimate to the digits that its interval supports, and
+say below what the marks mean. The three data formats carry every number in full. Rich and PyArrow are imported where
+they are used.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from calibrant.report.charts import (
     numbers,
     parts_charts,
 )
+from calibrant.report.correlation_charts import heat_chart
 from calibrant.report.page import Published, SuitePage, sentences
 from calibrant.report.pictures import Gallery
 from calibrant.report.style import CONTROLS, SHAPES, base_name, colours, label, number, shapes, short_name
@@ -62,6 +63,7 @@ def page_view(page: SuitePage, identity: str) -> View:
         "curves": curve_charts(page.sliced) if page.sliced else [],
         "parts": parts_charts(board),
         "costs": cost_charts(board),
+        "matrices": [heat_chart(matrix) for matrix in page.matrices],
     }
     every = [chart for group in drawn.values() for chart in group]
     view: View = drawn | {
@@ -271,6 +273,7 @@ def _contents(view: View) -> list[tuple[str, str]]:
         ("parts", "Parts", "parts"),
         ("pictures", "Pictures", "galleries"),
         ("cost", "Cost", "costs"),
+        ("matrices", "Generative models", "matrices"),
         ("published", "Published", "published"),
         ("provenance", "Provenance", "id"),
     ]

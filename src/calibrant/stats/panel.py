@@ -56,6 +56,15 @@ class Panel:
             columns=columns,
         )
 
+    def of(self, names: Mapping[str, str]) -> Panel:
+        """Only some agents, by other names: new name -> name here."""
+        rows = [self.agents.index(name) for name in names.values()]
+        columns = {
+            name: Column(*(table[rows] for table in (c.values, c.mc_bias, c.mc_se, c.failed)))
+            for name, c in self.columns.items()
+        }
+        return replace(self, agents=tuple(names), seen=self.seen[rows], columns=columns)
+
 
 def make_panel(records: Iterable[Record], metrics: Sequence[str]) -> Panel:
     """Tabulate the metrics of the records; only numbers are kept of each record."""

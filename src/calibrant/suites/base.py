@@ -28,6 +28,8 @@ class Suite:
     metrics: tuple[str, ...]  # the board's columns, in order
     baseline: str  # the agent that others are compared with unless the user says otherwise
     axes: tuple[str, ...]  # the spec fields that vary: what `--by` and `--where` take
+    compared: tuple[str, ...] = ()  # axes between whose values agents' scores are correlated, the others at default
+    tuned_on: str | None = None  # the suite whose tuned hyperparameters apply; its own by default
 
     def owns(self, problem: str) -> bool:
         return any(problem in preset.problems for preset in self.presets.values())

@@ -1,0 +1,32 @@
+"""What `calibrant correlate` does: two suites against each other, or the values of a field within one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from calibrant.api import load
+from calibrant.report.correlation import Comparison, Match, Matrix
+from calibrant.stats.correlation import Kind
+from calibrant.types import CalibrantError
+
+
+def correlate_suites(
+    a: str,
+    b: str | None,
+    by: str | None,
+    metric_a: str | None,
+    metric_b: str | None,
+    agents: Sequence[str] | None,
+    kind: Kind,
+    match: Match,
+    store: str,
+) -> Comparison | Matrix:
+    if (b is None) == (by is None):
+        raise CalibrantError("name two suites, as in `correlate testbed real`, or one with --by FIELD")
+    results = load(store)
+    if by is not None:
+        if metric_b is not None:
+            raise CalibrantError("--by correlates within one suite, by one metric: give --metric-a alone")
+        return results.correlate_values(a, by, metric=metric_a, agents=agents, kind=kind)
+    assert b is not None
+    return results.correlate(a, b, metric_a=metric_a, metric_b=metric_b, agents=agents, match=match)
