@@ -1,14 +1,14 @@
-"""`python -m benchmarks [kernel] [commands] [sweep] [agents] [--full]`: prints a Markdown table row by row."""
+"""`python -m benchmarks [kernel] [commands] [sweep] [agents] [real] [--full]`: prints a Markdown table row by row."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
 
-from benchmarks import commands, kernel, sweep
+from benchmarks import commands, kernel, real, sweep
 from benchmarks.measure import Row
 
-PARTS = ("kernel", "commands", "sweep", "agents")
+PARTS = ("kernel", "commands", "sweep", "agents", "real")
 
 
 def main(words: list[str]) -> None:
@@ -22,6 +22,7 @@ def main(words: list[str]) -> None:
         "commands": commands.rows,
         "sweep": lambda: sweep.rows(full),
         "agents": lambda: sweep.sampled_rows(full),
+        "real": real.rows,
     }
     found: list[Row] = []
     for part in chosen:

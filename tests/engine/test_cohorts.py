@@ -67,6 +67,11 @@ def test_training_sets_are_padded_to_the_next_power_of_ten(size: int, rows: int)
     assert padded_rows(size) == rows
 
 
+@pytest.mark.parametrize(("size", "rows"), [(3918, 10_000), (10_000, 10_000), (10_001, 10_001), (60_000, 60_000)])
+def test_large_training_sets_are_not_padded(size: int, rows: int) -> None:
+    assert padded_rows(size) == rows
+
+
 def test_tasks_hold_every_cell_once() -> None:
     plan = cells(["uniform", "mlp", "mlp?l2=3", "ensemble?size=10", "prior", "oracle"], 3, "paper")
     tasks = make_tasks(plan)

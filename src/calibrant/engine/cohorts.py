@@ -1,7 +1,8 @@
 """Cells that share a compiled program run together.
 
 A native agent is a JAX tree: its numbers are data, its words and sizes are the program. Cells whose agents have the
-same program and whose problems have the same shapes form a cohort; training sets are padded to the next power of ten.
+same program and whose problems have the same shapes form a cohort; training sets are padded to the next power of ten,
+unless they are large: few sizes occur there, and the padding of 60,000 images would take a hundred megabytes.
 A cohort runs in chunks of a fixed width, the last one filled up with repeated cells, so that a cell's numbers depend
 neither on the plan nor on what was done before. Black-box agents run cell by cell through the same `Task`.
 """
@@ -19,6 +20,7 @@ from calibrant.types import Cell
 
 LANES = 8  # networks of a chunk: enough to hide the cost of a step, few enough that a lone cell wastes little
 DATA_BYTES = 256e6  # training data of one chunk, at most
+PADDED = 10_000  # training sets with more rows than this are not padded
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ def make_tasks(cells: Iterable[Cell], seconds_per_cell: float | None = None) -> 
 
 
 def padded_rows(size: int) -> int:
+    if size > PADDED:
+        return size
     rows = 10
     while rows < size:
         rows *= 10

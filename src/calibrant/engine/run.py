@@ -7,13 +7,15 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from types import FrameType
 from typing import Protocol
 
+from calibrant import registry
 from calibrant.engine.cohorts import make_tasks
 from calibrant.engine.executors import make_executor
 from calibrant.protocols import Store
-from calibrant.types import Cell, Record
+from calibrant.types import CalibrantError, Cell, Record
 
 
 class Progress(Protocol):
@@ -69,8 +71,10 @@ def run_plan(
     watch.start(len(cells), len(cells) - len(missing))
     try:
         if missing:
-            tasks = make_tasks(missing, timeout)
-            finished = make_executor(executor, workers, len(tasks)).run(tasks)
+            refused = refuse(missing)
+            left_out = {record.cell.id for record in refused}
+            tasks = make_tasks([cell for cell in missing if cell.id not in left_out], timeout)
+            finished = chain([refused], make_executor(executor, workers, len(tasks)).run(tasks))
             with _interrupts() as guard:
                 for records in finished:
                     for record in records:
@@ -84,6 +88,26 @@ def run_plan(
     finally:
         watch.stop()
     return Outcome(len(cells), len(cells) - len(missing), done, len(reasons), interrupted, tuple(reasons))
+
+
+def refuse(cells: Sequence[Cell]) -> list[Record]:
+    """Failed records of the cells whose problem says that it lacks something, before any work is done.
+
+    A problem says so by its method `require`, which raises one sentence: a dataset that is not here.
+    """
+    lacking: dict[str, str] = {}
+    for problem in dict.fromkeys(cell.problem for cell in cells):
+        require = getattr(registry.resolve("problems", problem), "require", None)
+        try:
+            if require is not None:
+                require()
+        except CalibrantError as error:
+            lacking[problem] = str(error)
+    if not lacking:
+        return []
+    from calibrant.engine.scoring import failure
+
+    return [failure(cell, lacking[cell.problem]) for cell in cells if cell.problem in lacking]
 
 
 def _reason(record: Record) -> str:
