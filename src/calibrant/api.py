@@ -19,6 +19,8 @@ from calibrant.types import DEFAULT_STORE, CalibrantError, Record
 if TYPE_CHECKING:
     from calibrant.engine.run import Progress
     from calibrant.report.board import Board
+    from calibrant.report.correlation import Comparison, Match, Matrix
+    from calibrant.stats.correlation import Kind
 
 
 def evaluate(
@@ -97,6 +99,39 @@ class Results:
         """The suites that have at least one record here."""
         found = {record.cell.problem for record in filter(_reported, self.store.records())}
         return [name for name in registry.table("suites") if any(map(_suite(name).owns, found))]
+
+    def correlate(
+        self,
+        a: str,
+        b: str,
+        *,
+        metric_a: str | None = None,
+        metric_b: str | None = None,
+        agents: Sequence[str] | None = None,
+        match: Match = "spec",
+    ) -> Comparison:
+        """Whether agents that score well on suite `a` score well on suite `b`; dyadic joint scores unless told.
+
+        With `match="method"` an agent may have other parameters on either side, as when it is tuned for each.
+        """
+        from calibrant.report.correlation import compare
+
+        sides = [(_suite(name), self.records(name)) for name in (a, b)]
+        return compare(*sides, metrics=(metric_a, metric_b), agents=agents, match=match)
+
+    def correlate_values(
+        self,
+        suite: str,
+        field: str,
+        *,
+        metric: str | None = None,
+        agents: Sequence[str] | None = None,
+        kind: Kind = "pearson",
+    ) -> Matrix:
+        """Whether agents score alike at every value of a field of a suite's problems, as between activations."""
+        from calibrant.report.correlation import compare_values
+
+        return compare_values(self.records(suite), _suite(suite), field, metric=metric, agents=agents, kind=kind)
 
     def report(self, path: str | Path, suites: Sequence[str] = (), *, baseline: str | None = None) -> Path:
         """Write the one-file HTML report of these suites, or of all that have records."""

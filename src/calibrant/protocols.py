@@ -27,6 +27,23 @@ class Belief(Protocol):
 
 
 @runtime_checkable
+class ClosedBelief(Belief, Protocol):
+    """A belief that knows joint probabilities in closed form: they are then not averaged over its worlds.
+
+    `counts[k, a, c]` is how often labelling k has class c at input a; the result is a log-probability per labelling.
+    """
+
+    def log_joint(self, x: Array, counts: Array) -> Array: ...  # [a, inputs], [k, a, classes] -> [k]
+
+
+@runtime_checkable
+class EstimatingBelief(Belief, Protocol):
+    """A belief that estimates the joint probability of many labels better than a mean over its worlds does."""
+
+    def evidence(self, seed: int, x: Array, labels: Array) -> tuple[float, float]: ...  # log-probability, its error
+
+
+@runtime_checkable
 class Agent(Protocol):
     """An inference method with its hyperparameters."""
 

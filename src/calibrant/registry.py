@@ -48,9 +48,26 @@ BUILTIN: dict[str, dict[str, str]] = {
         "deep_kernel": "calibrant.agents.deep_kernel:DeepKernel",
         "knn": "calibrant.agents.knn:Knn",
         "random_forest": "calibrant.agents.random_forest:RandomForest",
+        "marginal": "calibrant.agents.marginal:Marginal",
+        "coins_independent": "calibrant.agents.coins_independent:CoinsIndependent",
+        "coins_shared": "calibrant.agents.coins_shared:CoinsShared",
+        "coins_posterior": "calibrant.agents.coins_posterior:CoinsPosterior",
     },
-    "problems": {"testbed": "calibrant.problems.testbed:Testbed"},
-    "suites": {"testbed": "calibrant.suites.testbed:SUITE"},
+    "problems": {
+        "testbed": "calibrant.problems.testbed:Testbed",
+        "misspecified": "calibrant.problems.misspecified:Misspecified",
+        "real": "calibrant.problems.real:Real",
+        "coins": "calibrant.problems.coins:Coins",
+        "logistic": "calibrant.problems.logistic:Logistic",
+    },
+    "suites": {
+        "testbed": "calibrant.suites.testbed:SUITE",
+        "testbed-hd": "calibrant.suites.hd:SUITE",
+        "robustness": "calibrant.suites.robustness:SUITE",
+        "real": "calibrant.suites.real:SUITE",
+        "coins": "calibrant.suites.coins:SUITE",
+        "logistic": "calibrant.suites.logistic:SUITE",
+    },
 }
 
 

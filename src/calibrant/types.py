@@ -60,6 +60,15 @@ class Tuples:
 
 
 @dataclass(frozen=True)
+class Long:
+    """Tuples too long to be kept: each is drawn when it is asked; its first tau inputs are asked for every order."""
+
+    tau: tuple[int, ...]  # orders, rising
+    n: int
+    draw: Any  # i -> (inputs [longest, inputs], true log-probabilities [longest, classes], labels [longest])
+
+
+@dataclass(frozen=True)
 class Question:
     """Unique inputs and the structure in which they are asked."""
 
@@ -68,6 +77,7 @@ class Question:
     marginal: Array  # [m, k] rows of x that single predictions are judged on: item i averages its k inputs
     worlds: int = 1000  # how many worlds a belief without finite support is asked for
     picture: Array | None = None  # [p, inputs] a grid to draw the belief on, where inputs can be drawn
+    long: Long | None = None  # i.i.d. tuples of high order
 
 
 @dataclass(frozen=True)
@@ -99,6 +109,7 @@ class Answers:
     logp: Array  # [worlds, unique, classes], finite
     weights: Array | None = None  # [worlds], uniform when None
     exact: bool = False  # the worlds are the belief's whole support: no Monte-Carlo error
+    log_joint: Any = None  # the belief's own closed form of joint probabilities, see `protocols.ClosedBelief`
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,10 @@ import pytest
 from calibrant import __version__, registry
 from calibrant.cli import main
 
-COMMANDS = ("list", "run", "board", "report", "export", "import", "export", "import", "score", "check", "tune", "reproduce", "data")
+COMMANDS = (
+    *("list", "run", "board", "report", "correlate", "export"),
+    *("import", "score", "check", "tune", "reproduce", "data"),
+)
 SCRIPT = Path(sys.executable).with_name("calibrant")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "numpy_agent.py"
 
@@ -89,7 +92,16 @@ def calibrant(
     [
         ("list", ["agents|suites|problems|metrics", "--json"]),
         ("run", ['mlp,"ensemble+?size=30&l2=3"', "FILE.py:NAME", "temp=0.1,train=10|30", "auto|local|processes"]),
-        ("board", ["temp,train", "kl_tau10,ece", "table|json|csv|latex|markdown|parquet", "sqlite:///FILE", "CALIBRANT_STORE"]),
+        (
+            "board",
+            [
+                "temp,train",
+                "kl_tau10,ece",
+                "table|json|csv|latex|markdown|parquet",
+                "sqlite:///FILE",
+                "CALIBRANT_STORE",
+            ],
+        ),
         ("report", ["[SUITE]...", "report.html", "--baseline"]),
         ("score", ["PREDICTIONS.npz", "logits [worlds, items, classes]", "labels [items]"]),
         ("check", ["FILE.py:NAME", "testbed?train=10&temp=0.1"]),

@@ -136,7 +136,7 @@ def test_the_arithmetic_of_drawn_labels(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(joint, "ENUMERATE", 1)
     found = reading.joint(0).kl[0]
     at = [0, 2]
-    counts = joint._draw_counts(Stream("known", "labels", "odd", 5), np.exp(truth[at])[None], (3, 2))[0]
+    counts = joint.draw_counts(Stream("known", "labels", "odd", 5), np.exp(truth[at])[None], (3, 2))[0]
     counts = counts.reshape(joint.DRAWS, 2, 3)
     np.testing.assert_array_equal(counts.sum(axis=2), np.tile([3, 2], (joint.DRAWS, 1)))
     share = weights / weights.sum()

@@ -27,6 +27,8 @@ CASES = (
     ("testbed?classes=10&activation=swish&temp=0.02&tuples=20&tau=1x10x100", 6),
     ("testbed?activation=leaky_relu&tuples=20", 7),
     ("testbed?activation=sigmoid&tuples=20", 8),
+    ("coins?coins=20&train=30&tuples=50&tau=3x20", 0),
+    ("logistic?dim=3&train=5&tuples=50&tau=3x1200", 0),
 )
 ADVICE = (
     "the problem stream changed: '{}' with seed {} no longer draws the same {}. If that is intended, raise `version` "
@@ -58,6 +60,8 @@ def checksums(spec: str, seed: int) -> dict[str, str]:
     for family in question.tuples:
         arrays[f"anchors of tau{family.tau}{family.name}"] = family.anchors
         arrays[f"repeats of tau{family.tau}{family.name}"] = family.repeats
+    if question.long is not None:
+        arrays["long inputs"], _, arrays["long labels"] = question.long.draw(0)
     return {"version": str(problem.version)} | {name: checksum(array) for name, array in arrays.items()}
 
 

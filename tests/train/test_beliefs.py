@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from calibrant.protocols import Belief, Worlds
-from calibrant.train.beliefs import FiniteBelief, SampledBelief
+from calibrant.train import beliefs as subject
+from calibrant.train.beliefs import DrawnWorlds, FiniteBelief, SampledBelief
 from calibrant.types import Array, Key
 
 X = np.linspace(-1, 1, 5, dtype=np.float32)[:, None]
@@ -61,3 +62,14 @@ def test_beliefs_are_trees(belief: FiniteBelief | SampledBelief) -> None:
     answers = np.asarray(jax.jit(jax.vmap(lambda one: one.worlds(jax.random.key(0), 4)(X)))(pair))
     np.testing.assert_allclose(answers[1], 10 * answers[0], rtol=1e-5)
     np.testing.assert_allclose(answers[0], belief.worlds(jax.random.key(0), 4)(X), rtol=1e-5)
+
+
+def test_worlds_too_large_to_hold_are_drawn_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same worlds as when they are held, to the last group, which is not full; the same at every asking."""
+    belief, key = SampledBelief(jnp.asarray(2.0), draw, line), jax.random.key(1)
+    held = belief.worlds(key, 11)(X)
+    monkeypatch.setattr(subject, "HELD", 4)
+    worlds = belief.worlds(key, 11)
+    assert isinstance(worlds, DrawnWorlds) and isinstance(worlds, Worlds) and worlds.side == 4
+    np.testing.assert_allclose(worlds(X), held, rtol=1e-6)
+    np.testing.assert_array_equal(worlds(X[:2]), worlds(X)[:, :2])

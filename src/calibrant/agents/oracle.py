@@ -30,6 +30,7 @@ class Oracle:
     """Control: answers with the true environment, which only it is told."""
 
     privileged: ClassVar[bool] = True
+    untaught: ClassVar[bool] = True  # needs no data
 
     def fit(self, key: Key, train: Data, facts: Facts) -> OneWorld:
         if facts.environment is None:

@@ -1,15 +1,24 @@
-"""Samples of the true generative prior: an agent that knows how problems are made and never looks at the data."""
+"""Samples of the true generative prior: an agent that knows how problems are made and never looks at the data.
+
+Knows networks, logistic models and bags of coins. Without training data the prior is the posterior: nothing
+can do better.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 
+from calibrant.agents.coins_posterior import CoinsBelief
 from calibrant.nets.mlp import Mlp, generative_network
 from calibrant.nets.trees import tree
-from calibrant.train.beliefs import SampledBelief
+from calibrant.protocols import Belief
+from calibrant.train.beliefs import NetworkWorlds, SampledBelief
+from calibrant.train.evidence import log_evidence
 from calibrant.train.loop import GROUP
 from calibrant.types import Array, Data, Facts, Key
 
@@ -35,14 +44,48 @@ class DrawTempered:
         return self.network.init(key), jnp.asarray(temperature)
 
 
+@dataclass(frozen=True)
+class Linear:
+    """Logits 0 and weights x."""
+
+    def __call__(self, params: Any, x: Array) -> Array:
+        logit = x @ params
+        return jnp.stack([jnp.zeros_like(logit), logit], axis=1)
+
+
+@tree
+@dataclass(frozen=True)
+class LinearPrior:
+    """Logistic models with weights N(0, I) / temperature; how likely it finds many labels is not left to worlds."""
+
+    temperature: Array
+    like: Array  # [inputs] zeros: how many weights there are
+
+    @property
+    def atoms(self) -> None:
+        return None
+
+    def worlds(self, key: Key, n: int) -> NetworkWorlds:
+        return NetworkWorlds(jax.random.normal(key, (n, len(self.like))) / self.temperature, Linear())
+
+    def evidence(self, seed: int, x: Array, labels: Array) -> tuple[float, float]:
+        found = log_evidence(np.random.default_rng(seed), x, 2 * np.asarray(labels) - 1, float(self.temperature))
+        return found.log, found.se
+
+
 @tree
 @dataclass(frozen=True)
 class Prior:
     """Control: a fresh draw of the generative model per world, whatever the data (Osband et al., 2022)."""
 
     native: ClassVar[bool] = True
+    untaught: ClassVar[bool] = True  # needs no data
 
-    def fit(self, key: Key, train: Data, facts: Facts) -> SampledBelief:
+    def fit(self, key: Key, train: Data, facts: Facts) -> Belief:
+        if facts.law == "logistic":
+            return LinearPrior(jnp.asarray(facts.temperature), jnp.zeros(facts.inputs))
+        if facts.law == "coins":
+            return CoinsBelief(jnp.ones(facts.inputs), jnp.ones(facts.inputs))
         network = generative_network(facts)
         return SampledBelief(jnp.asarray(facts.temperature), DrawTempered(network), Tempered(network))
 

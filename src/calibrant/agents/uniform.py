@@ -28,6 +28,7 @@ class Uniform:
     """Control: equal probabilities everywhere, whatever the data."""
 
     native: ClassVar[bool] = True
+    untaught: ClassVar[bool] = True  # needs no data
 
     def fit(self, key: Key, train: Data, facts: Facts) -> FiniteBelief:
         return FiniteBelief(jnp.zeros(1), Flat(facts.classes))

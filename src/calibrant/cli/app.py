@@ -176,6 +176,29 @@ def report(
     output.written(path, json)
 
 
+@app.command()
+def correlate(
+    a: Annotated[str, typer.Argument(metavar="SUITE", help="A suite: `calibrant list suites`.")],
+    b: Annotated[str | None, typer.Argument(metavar="SUITE", help="Another, or the same by another metric.")] = None,
+    by: Annotated[str | None, typer.Option(help="Within one suite, between values of a field: activation.")] = None,
+    metric_a: Annotated[str | None, typer.Option(help="Of the first suite; dyadic joint loss by default.")] = None,
+    metric_b: Annotated[str | None, typer.Option(help="Of the second suite; likewise.")] = None,
+    agents: Annotated[str, typer.Option(help='Only these agents: mlp,"ensemble?size=10"; all but controls.')] = "",
+    match: Annotated[
+        Literal["spec", "method"], typer.Option(help="method: an agent may have other parameters on either side.")
+    ] = "spec",
+    kind: Annotated[Literal["pearson", "log", "rank"], typer.Option(help="With --by: which coefficient.")] = "pearson",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Also draw it: FILE.html or FILE.svg.")] = None,
+    store: Store = DEFAULT_STORE,
+    json: Json = False,
+) -> None:
+    """Whether agents that score well on one suite score well on another: correlations with bootstrap intervals."""
+    from calibrant.cli.correlating import correlate_suites
+
+    found = correlate_suites(a, b, by, metric_a, metric_b, output.words(agents) or None, kind, match, store)
+    output.correlation(found, out, json)
+
+
 @app.command("reproduce")
 def reproduce_(
     reference: Annotated[

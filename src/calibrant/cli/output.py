@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from calibrant.engine.run import Outcome
     from calibrant.papers.receipts import Receipt
     from calibrant.report.board import Board
+    from calibrant.report.correlation import Comparison, Matrix
     from calibrant.tune.show import Summary
 
 
@@ -92,6 +93,19 @@ def board(made: Board, format: str, out: Path | None) -> None:
         return
     write_whole(out, rendered if isinstance(rendered, bytes) else rendered.encode())
     _say(f"wrote {out}")
+
+
+def correlation(found: Comparison | Matrix, out: Path | None, as_json: bool) -> None:
+    from calibrant.report.correlation_view import plain
+    from calibrant.report.figure import write_figure
+
+    if out is not None:
+        write_figure(out, found)
+    if as_json:
+        return _json(found.to_json() | ({"path": str(out)} if out else {}))
+    _say(plain(found))
+    if out is not None:
+        _say(f"wrote {out}")
 
 
 def receipt(made: Receipt, ran: Outcome, path: Path, as_json: bool) -> None:

@@ -13,7 +13,8 @@ import numpy as np
 
 from calibrant import registry, seeds
 from calibrant.engine.cohorts import Task
-from calibrant.engine.scoring import Stopwatch, all_inputs, failure, finish, is_whole, sample_instance
+from calibrant.engine.scoring import Stopwatch, all_inputs, failure, finish, is_whole, must_be_taught, sample_instance
+from calibrant.metrics.long import Asked
 from calibrant.types import Answers, Array, Cell, Cost, Data, Facts, Instance, Key, Record, Scores
 
 TRACED = ("train_size", "temperature")
@@ -28,9 +29,13 @@ def run_compiled(task: Task) -> list[Record]:
     lanes = (task.cells + task.cells[:1] * task.width)[: task.width]
     instances = [sample_instance(cell) for cell in task.cells]
     filled = (instances + instances[:1] * task.width)[: task.width]
-    agents = stack([registry.resolve("agents", cell.agent) for cell in lanes])
+    made = [registry.resolve("agents", cell.agent) for cell in lanes]
+    must_be_taught(task.cells[0], made[0], instances[0])
+    agents = stack(made)
     data = stack([pad(instance.train, task.rows) for instance in filled])
+    instances = [_without_rows(instance) for instance in instances]
     facts = stack([_numbers(instance.facts) for instance in filled])
+    del filled
     keys = jnp.stack([seeds.jax_key(*cell.chance, "agent") for cell in lanes])
     fit, fit_compile = compiled(_fit_all, (agents, keys, data, facts), ())
     with Stopwatch() as fitting:
@@ -59,7 +64,8 @@ def _ask(cell: Cell, instance: Instance, belief: Any, cost: Cost) -> Record:
     key, inputs = seeds.jax_key(*cell.chance, "worlds"), jnp.asarray(all_inputs(cell, instance))
     ask, making = compiled(_answer, (belief, key, inputs), (instance.question.worlds,))
     with Stopwatch() as asking:
-        logp = np.moveaxis(np.asarray(ask(belief, key, inputs)), 2, 0)
+        answered, weights = ask(belief, key, inputs)
+        logp = np.moveaxis(np.asarray(answered), 2, 0)
     spent = replace(
         cost,
         compile_cpu_seconds=cost.compile_cpu_seconds + making.cpu,
@@ -68,7 +74,14 @@ def _ask(cell: Cell, instance: Instance, belief: Any, cost: Cost) -> Record:
         ask_wall_seconds=asking.wall,
         worlds=len(logp),
     )
-    record = finish(cell, instance, Answers(logp, None, is_whole(belief, logp)), spent)
+    answers = Answers(logp, weights, is_whole(belief, logp), getattr(belief, "log_joint", None))
+
+    def at(x: Array) -> Answers:
+        block = jnp.asarray(x)
+        program, _ = compiled(_answer, (belief, key, block), (instance.question.worlds,))
+        return replace(answers, logp=np.moveaxis(np.asarray(program(belief, key, block)[0]), 2, 0))
+
+    record = finish(cell, instance, answers, spent, Asked(at, getattr(belief, "evidence", None)))
     if record.failed:
         return record
     return replace(record, scores={**record.scores, **{name: Scores(value) for name, value in said.items()}})
@@ -83,9 +96,10 @@ def _fit_all(agents: Any, keys: Array, data: Data, facts: Facts) -> Any:
     return jax.vmap(lambda agent, key, train, known: agent.fit(key, train, known))(agents, keys, data, facts)
 
 
-def _answer(belief: Any, key: Key, x: Array, worlds: int) -> Array:
-    """Log-probabilities [unique, classes, worlds]: in memory as the scores read them, worlds side by side."""
-    return jax.nn.log_softmax(jnp.moveaxis(belief.worlds(key, worlds)(x), 0, 2), axis=1)
+def _answer(belief: Any, key: Key, x: Array, worlds: int) -> tuple[Array, Array | None]:
+    """Log-probabilities [unique, classes, worlds], in memory as the scores read them; and the worlds' weights."""
+    imagined = belief.worlds(key, worlds)
+    return jax.nn.log_softmax(jnp.moveaxis(imagined(x), 0, 2), axis=1), imagined.weights
 
 
 # --- programs -------------------------------------------------------------------------------------
@@ -114,16 +128,30 @@ def _call(function: Callable[..., Any], fixed: tuple[int, ...], *arguments: Any)
 
 def stack(trees: list[Any]) -> Any:
     """Trees of numbers and arrays become one tree with a leading axis; real numbers in single precision."""
-    return jax.tree.map(lambda *leaves: jnp.asarray(np.stack([_single(leaf) for leaf in leaves])), *trees)
+    return jax.tree.map(lambda *leaves: jnp.asarray(_stacked([_single(leaf) for leaf in leaves])), *trees)
+
+
+def _stacked(arrays: list[Array]) -> Array:
+    """One alone, which may be all rows of a large set, is not copied."""
+    return arrays[0][None] if len(arrays) == 1 else np.stack(arrays)
 
 
 def _single(leaf: Any) -> Array:
     array = np.asarray(leaf)
-    return array.astype(np.float32) if array.dtype.kind == "f" else array.astype(np.int32)
+    return array.astype(np.float32 if array.dtype.kind == "f" else np.int32, copy=False)
+
+
+def _without_rows(instance: Instance) -> Instance:
+    """The device has the training rows by now; only a picture shows them again."""
+    if instance.question.picture is not None:
+        return instance
+    return replace(instance, train=Data(instance.train.x[:0].copy(), instance.train.y[:0].copy()))
 
 
 def pad(train: Data, rows: int) -> Data:
     missing = rows - len(train.x)
+    if not missing:
+        return train
     return Data(np.pad(train.x, ((0, missing), (0, 0))), np.pad(train.y, (0, missing)))
 
 

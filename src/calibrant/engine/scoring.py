@@ -13,8 +13,9 @@ from calibrant import metrics, registry
 from calibrant.engine.machine import peak_memory_mb
 from calibrant.engine.plan import definition
 from calibrant.engine.provenance import provenance
+from calibrant.metrics.long import Asked, long_scores
 from calibrant.protocols import Belief
-from calibrant.types import Answers, Array, Cell, Cost, Instance, Record
+from calibrant.types import Answers, Array, CalibrantError, Cell, Cost, Instance, Record
 
 PICTURE_SEED = 0  # one environment of every setting is drawn
 PICTURE_WORLDS = 4
@@ -38,6 +39,14 @@ def sample_instance(cell: Cell) -> Instance:
     return instance
 
 
+def must_be_taught(cell: Cell, agent: Any, instance: Instance) -> None:
+    """Agents that learn from data are not asked about problems that have none."""
+    if instance.facts.train_size == 0 and not getattr(agent, "untaught", False):
+        raise CalibrantError(
+            f"agent '{cell.agent}' learns from data and '{cell.problem}' has none: say train=1 or more"
+        )
+
+
 def all_inputs(cell: Cell, instance: Instance) -> Array:
     """The question's unique inputs, then the grid where a picture is drawn: a belief is asked only once."""
     question = instance.question
@@ -51,16 +60,19 @@ def is_whole(belief: Belief, logp: Array) -> bool:
     return belief.atoms is not None and len(logp) >= belief.atoms
 
 
-def finish(cell: Cell, instance: Instance, answers: Answers, cost: Cost) -> Record:
+def finish(cell: Cell, instance: Instance, answers: Answers, cost: Cost, asked: Asked) -> Record:
     """Score the answers at `all_inputs`; answers that are not finite make a failed record, never a number."""
     finite = np.isfinite(answers.logp.sum(axis=(1, 2)))  # log-probabilities: no sum of finite ones overflows
     if not finite.all():
         share = f"{(~finite).sum()} of {len(finite)} worlds"
         return failure(cell, f"predictions are not finite in {share}, first in world {int(np.argmin(finite))}", cost)
-    asked = len(instance.question.x)
+    unique = len(instance.question.x)
     with Stopwatch() as watch:
-        at_question = replace(answers, logp=answers.logp[:, :asked])
-        scores = metrics.score(at_question, instance.question, instance.truth, key=f"{cell.problem}/{cell.seed}")
+        at_question = replace(answers, logp=answers.logp[:, :unique])
+        key, long = f"{cell.problem}/{cell.seed}", instance.question.long
+        scores = metrics.score(at_question, instance.question, instance.truth, key)
+        if long is not None:
+            scores |= long_scores(long, asked, key)
     spent = replace(
         cost,
         ask_cpu_seconds=cost.ask_cpu_seconds + watch.cpu,

@@ -64,11 +64,11 @@ def joint_parts(
 ) -> JointParts:
     """Score every tuple of a family. Tuples with the same repeats share their tables of outcomes."""
     n, (_, classes, count) = len(tuples.anchors), logp.shape
-    marginal, entropy = _marginal_parts(tuples, logq, truth, labels)
+    marginal, entropy = marginal_parts(tuples, logq, truth, labels)
     if count == 1:  # one world is a product of its marginals
         return JointParts(marginal, marginal, entropy, marginal.mean(keepdims=True))
     kl, left_out = np.zeros(n), np.zeros((groups.count, n))
-    for members, anchors, pattern in _patterns(tuples):
+    for members, anchors, pattern in patterns(tuples):
         halves = _halves(pattern, classes) if truth is not None else None
         wide = sum(len(half.counts) for half in halves) if halves else (DRAWS if truth is not None else 1)
         for block in _blocks(len(members), count * max(wide, len(pattern) * classes)):
@@ -80,7 +80,7 @@ def joint_parts(
             elif halves:
                 score = _enumerated(worlds, truth[at].reshape(len(rows), -1), halves, groups)
             else:
-                counts = _draw_counts(stream, np.exp(truth[at]), pattern)
+                counts = draw_counts(stream, np.exp(truth[at]), pattern)
                 score = _sampled(worlds, logq[at].reshape(len(rows), -1), counts, marginal[rows], groups)
             kl[rows], left_out[:, rows] = score
     return JointParts(kl, marginal, entropy, left_out.mean(axis=1))
@@ -153,7 +153,7 @@ def _observed(worlds: Array, counts: Array, groups: Groups) -> tuple[Array, Arra
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def _marginal_parts(tuples: Tuples, logq: Array, truth: Array | None, labels: Array) -> tuple[Array, Array]:
+def marginal_parts(tuples: Tuples, logq: Array, truth: Array | None, labels: Array) -> tuple[Array, Array]:
     """Sum over places of KL(P_t || q_t) and of the entropy of P_t; on real data of -log q_t(y_t) and 0."""
     if truth is None:
         kl = -np.take_along_axis(logq, labels[:, None], axis=1)[:, 0]
@@ -165,7 +165,7 @@ def _marginal_parts(tuples: Tuples, logq: Array, truth: Array | None, labels: Ar
     return kl, entropy
 
 
-def _patterns(tuples: Tuples) -> Iterator[tuple[Array, Array, tuple[int, ...]]]:
+def patterns(tuples: Tuples) -> Iterator[tuple[Array, Array, tuple[int, ...]]]:
     """Tuples grouped by their repeats in falling order: (rows, their anchors in that order, the repeats)."""
     order = np.argsort(-tuples.repeats, axis=1, kind="stable")
     repeats = np.take_along_axis(tuples.repeats, order, axis=1)
@@ -184,10 +184,10 @@ def _halves(pattern: tuple[int, ...], classes: int) -> tuple[Outcomes, Outcomes]
         return None
     cut = min(range(1, len(sizes) + 1), key=lambda at: math.prod(sizes[:at]) + math.prod(sizes[at:]))
     anchors = range(len(pattern))
-    return _outcomes(pattern, anchors[:cut], classes), _outcomes(pattern, anchors[cut:], classes)
+    return outcomes_of(pattern, anchors[:cut], classes), outcomes_of(pattern, anchors[cut:], classes)
 
 
-def _outcomes(pattern: tuple[int, ...], chosen: range, classes: int) -> Outcomes:
+def outcomes_of(pattern: tuple[int, ...], chosen: range, classes: int) -> Outcomes:
     each = [_counts_of(pattern[anchor], classes) for anchor in chosen]
     counts, multiplicity = [], []
     for outcome in itertools.product(*each):
@@ -206,7 +206,7 @@ def _counts_of(repeats: int, classes: int) -> list[tuple[int, ...]]:
     return [(first, *rest) for first in range(repeats + 1) for rest in _counts_of(repeats - first, classes - 1)]
 
 
-def _draw_counts(stream: Stream, p: Array, pattern: tuple[int, ...]) -> Array:
+def draw_counts(stream: Stream, p: Array, pattern: tuple[int, ...]) -> Array:
     """Labellings from the truth [b, anchors, classes] as class counts [b, draws, anchors * classes]."""
     below = np.cumsum(p, axis=2)[:, None, :, None, :-1]  # [b, 1, anchors, 1, classes - 1]
     luck = stream.uniform(len(p), DRAWS, len(pattern), max(pattern))

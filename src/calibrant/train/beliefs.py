@@ -19,6 +19,7 @@ from calibrant.types import Array, Key
 # `diverged_at`, a step or -1, makes a failed cell of one that ran away.
 Diagnostics: TypeAlias = dict[str, Array]
 BLOCK = 512  # inputs: their activations in a layer of 50 are 100 kB
+HELD = 2**25  # numbers of drawn parameters that are held at a time: 134 MB
 
 
 @tree
@@ -65,6 +66,51 @@ class FiniteBelief:
 
 @tree
 @dataclass(frozen=True)
+class WeightedBelief:
+    """Finitely many parameter sets with weights that sum to 1, such as the nodes of a quadrature."""
+
+    params: Any  # leaves [atoms, ...]
+    weights: Array  # [atoms]
+    network: Any = static()
+
+    @property
+    def atoms(self) -> int:
+        return int(self.weights.shape[0])
+
+    def worlds(self, key: Key, n: int) -> NetworkWorlds:
+        """All atoms with their weights when n reaches their number, else n drawn by their weights."""
+        if n >= self.atoms:
+            return NetworkWorlds(self.params, self.network, self.weights)
+        chosen = jax.random.choice(key, self.atoms, (n,), p=self.weights)
+        return NetworkWorlds(jax.tree.map(lambda leaf: leaf[chosen], self.params), self.network)
+
+
+@tree
+@dataclass(frozen=True)
+class DrawnWorlds:
+    """Worlds that are too large to hold all at once: drawn in groups when they are asked, the same at every asking."""
+
+    state: Any
+    keys: Array  # [n]
+    draw: Any = static()
+    network: Any = static()
+    side: int = static()  # worlds of a group
+    weights: Any = None
+
+    def __call__(self, x: Array) -> Array:
+        n = len(self.keys)
+        groups = -(-n // self.side)
+        filled = self.keys[jnp.arange(groups * self.side) % n].reshape(groups, self.side)
+
+        def ask(keys: Array) -> Array:
+            return NetworkWorlds(jax.vmap(lambda k: self.draw(self.state, k))(keys), self.network)(x)
+
+        logits = jax.lax.map(ask, filled)
+        return logits.reshape(groups * self.side, *logits.shape[2:])[:n]
+
+
+@tree
+@dataclass(frozen=True)
 class SampledBelief:
     """Parameters drawn afresh for every world by `draw(state, key)`."""
 
@@ -77,6 +123,9 @@ class SampledBelief:
     def atoms(self) -> None:
         return None
 
-    def worlds(self, key: Key, n: int) -> NetworkWorlds:
-        params = jax.vmap(lambda k: self.draw(self.state, k))(jax.random.split(key, n))
-        return NetworkWorlds(params, self.network)
+    def worlds(self, key: Key, n: int) -> NetworkWorlds | DrawnWorlds:
+        keys = jax.random.split(key, n)
+        size = sum(leaf.size for leaf in jax.tree.leaves(jax.eval_shape(self.draw, self.state, key)))
+        if n * size > HELD:
+            return DrawnWorlds(self.state, keys, self.draw, self.network, max(1, min(n, HELD // size)))
+        return NetworkWorlds(jax.vmap(lambda k: self.draw(self.state, k))(keys), self.network)
