@@ -57,6 +57,9 @@ def probabilities(logp: Array) -> Array | None:
 
 def log_means(logp: Array, groups: Groups) -> tuple[Array, Array]:
     """From [inputs, classes, worlds]: the log mean probability over worlds, and with each group left out in turn."""
+    if logp.shape[2] == 1:  # itself, to the last digit: the truth has a KL of 0
+        only = logp[..., 0].astype(np.float64)
+        return only, only[None]
     if (p := probabilities(logp)) is None:
         return full_and_left_out(log_group_sums(np.moveaxis(logp, 2, 0).astype(np.float64), groups), groups)
     member = np.zeros((len(groups.weights), groups.count))
