@@ -13,7 +13,7 @@ demo: $(V)/.core
 	$(BIN)/calibrant report testbed -o report.html
 
 test: $(V)/.all lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 setup: $(V)/.all
 
