@@ -107,7 +107,7 @@ class Board:
             "baseline": self.baseline,
             "floor": self.floor,
             "by": list(self.by),
-            "rows": [_plain(dataclasses.asdict(row) | {"better": better(row.metric)}) for row in self.rows],
+            "rows": [strict(dataclasses.asdict(row) | {"better": better(row.metric)}) for row in self.rows],
             "tiers": {metric: [list(tier) for tier in groups] for metric, groups in self.tiers.items()},
         }
 
@@ -269,7 +269,10 @@ def _shared(intervals: list[Interval] | None, index: int) -> Interval | None:
     return intervals[index] if intervals and intervals[index].n else None
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
+def strict(value: Any) -> Any:
+    """As strict JSON can write it: what is not a finite number is None."""
+    if isinstance(value, Mapping):
+        return {key: strict(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [strict(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -11,7 +11,6 @@ part only when they are named.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -19,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from calibrant import registry
-from calibrant.report.board import better
+from calibrant.report.board import better, strict
 from calibrant.report.style import CONTROLS, base_name
 from calibrant.stats.correlation import FEWEST, PERCENTILES, Correlation, Kind, Measured, correlate, correlation_matrix
 from calibrant.stats.intervals import Interval, estimates
@@ -61,7 +60,7 @@ class Comparison:
     left_out: Mapping[str, str]
 
     def to_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = _plain(dataclasses.asdict(self) | {"percentiles": list(PERCENTILES)})
+        found: dict[str, Any] = strict(dataclasses.asdict(self) | {"percentiles": list(PERCENTILES)})
         for name, side in (("a", self.a), ("b", self.b)):
             found[name]["better"] = better(side.metric)
         return found
@@ -82,7 +81,7 @@ class Matrix:
     left_out: Mapping[str, str]
 
     def to_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = _plain(dataclasses.asdict(self) | {"percentiles": list(PERCENTILES)})
+        found: dict[str, Any] = strict(dataclasses.asdict(self) | {"percentiles": list(PERCENTILES)})
         return found
 
 
@@ -275,12 +274,3 @@ def _split(panel: Panel, suite: Suite, field: str) -> tuple[tuple[str, ...], lis
 def _default(problem: str, field: str) -> Any:
     """What a field is when a spec does not say it."""
     return vars(registry.resolve("problems", problem.partition("?")[0])).get(field)
-
-
-def _plain(value: Any) -> Any:
-    """For strict JSON: what is not a finite number is None."""
-    if isinstance(value, Mapping):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from calibrant import registry
 from calibrant.report.board import COSTS, Board, Row, better
-from calibrant.report.table import Page, column_heading, make_page
+from calibrant.report.table import Page, column_heading, make_page, slice_title
 from calibrant.report.wording import quantity
 
 COST = "fit_cpu_seconds"  # the cost that is also shown as a multiple of the baseline's
@@ -24,7 +23,7 @@ def markdown(board: Board) -> str:
 def _section(board: Board, page: Page, wanted: str) -> Iterator[str]:
     if wanted:
         yield f"**{wanted}**"
-    rows = {(row.agent, row.metric): row for row in board.rows if _title(row) == wanted}
+    rows = {(row.agent, row.metric): row for row in board.rows if slice_title(row) == wanted}
     cost = [f"fit ÷ {board.baseline}"] if any(row.ratio for (_, metric), row in rows.items() if metric == COST) else []
     head = ["tier", "agent", *map(column_heading, page.columns), *cost, *page.counts]
     lines = next(lines for title, lines in page.sections if title == wanted)
@@ -64,10 +63,6 @@ def _tiers(board: Board) -> Iterator[str]:
         for metric, tiers in board.tiers.items()
         if metric not in COSTS
     )
-
-
-def _title(row: Row) -> str:
-    return ", ".join(f"{name}={registry.show(value)}" for name, value in row.slice.items())
 
 
 def _multiple(row: Row | None) -> str:

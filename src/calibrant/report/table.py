@@ -92,8 +92,7 @@ class Page:
 def make_page(board: Board) -> Page:
     sections: dict[str, dict[str, dict[str, Row]]] = {}
     for row in board.rows:
-        title = ", ".join(f"{name}={registry.show(value)}" for name, value in row.slice.items())
-        sections.setdefault(title, {}).setdefault(row.agent, {})[row.metric] = row
+        sections.setdefault(slice_title(row), {}).setdefault(row.agent, {})[row.metric] = row
     counts = {
         "n": len({row.n for row in board.rows if row.n}) > 1,
         "failed": any(row.failed for row in board.rows),
@@ -108,6 +107,10 @@ def make_page(board: Board) -> Page:
         counts=tuple(name for name, shown in counts.items() if shown),
         notes=tuple(_notes(board, counts)),
     )
+
+
+def slice_title(row: Row) -> str:
+    return ", ".join(f"{name}={registry.show(value)}" for name, value in row.slice.items())
 
 
 def _line(agent: str, rows: Mapping[str, Row], leading: str) -> Line:

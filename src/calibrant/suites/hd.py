@@ -8,15 +8,10 @@ i.i.d. at tau=10 and dyadically at tau=10.
 from __future__ import annotations
 
 from calibrant.suites.base import Preset, Suite
+from calibrant.suites.testbed import TEMP, spec
 
 DIM = (2, 10, 100)
 RATIO = (1, 10, 100, 1000)
-TEMP = ("0.01", "0.1", "0.5")
-
-
-def _spec(dim: int, train: int, temp: str) -> str:
-    given = [f"train={train}"] * (train != 10) + [f"temp={temp}"] * (temp != "0.1") + [f"dim={dim}"] * (dim != 2)
-    return "testbed" + ("?" + "&".join(given) if given else "")
 
 
 SUITE = Suite(
@@ -24,12 +19,12 @@ SUITE = Suite(
     title="Neural Testbed, 2 to 100 dimensions",
     presets={
         "quick": Preset(
-            problems=tuple(_spec(dim, ratio * dim, "0.1") for dim in DIM for ratio in RATIO),
+            problems=tuple(spec(ratio * dim, "0.1", dim) for dim in DIM for ratio in RATIO),
             agents=("uniform", "mlp", "ensemble?size=10", "ensemble+?size=10"),
             seeds=3,
         ),
         "paper": Preset(
-            problems=tuple(_spec(dim, ratio * dim, temp) for dim in DIM for ratio in RATIO for temp in TEMP),
+            problems=tuple(spec(ratio * dim, temp, dim) for dim in DIM for ratio in RATIO for temp in TEMP),
             agents=(
                 *("uniform", "prior", "oracle", "logistic", "mlp", "ensemble", "ensemble+", "dropout", "bbb"),
                 *("hypermodel", "epinet", "deep_kernel", "sgmcmc", "knn", "random_forest"),

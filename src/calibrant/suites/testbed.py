@@ -8,8 +8,9 @@ TRAIN = (1, 3, 10, 30, 100, 300, 1000)
 TEMP = ("0.01", "0.1", "0.5")
 
 
-def _spec(train: int, temp: str) -> str:
-    given = [f"train={train}"] * (train != 10) + [f"temp={temp}"] * (temp != "0.1")
+def spec(train: int, temp: str, dim: int = 2) -> str:
+    """Canonical: fields in declared order, defaults left out."""
+    given = [f"train={train}"] * (train != 10) + [f"temp={temp}"] * (temp != "0.1") + [f"dim={dim}"] * (dim != 2)
     return "testbed" + ("?" + "&".join(given) if given else "")
 
 
@@ -18,12 +19,12 @@ SUITE = Suite(
     title="Neural Testbed, 2-D",
     presets={
         "quick": Preset(
-            problems=tuple(_spec(train, temp) for train in (1, 10, 100, 1000) for temp in TEMP),
+            problems=tuple(spec(train, temp) for train in (1, 10, 100, 1000) for temp in TEMP),
             agents=("uniform", "mlp", "ensemble?size=10", "ensemble+?size=10"),
             seeds=2,
         ),
         "paper": Preset(
-            problems=tuple(_spec(train, temp) for train in TRAIN for temp in TEMP),
+            problems=tuple(spec(train, temp) for train in TRAIN for temp in TEMP),
             agents=("uniform", "prior", "oracle", "logistic", "mlp", "ensemble", "ensemble+"),
             seeds=10,
         ),
