@@ -7,7 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from calibrant.report.charts import curve_charts, loss_charts
 from calibrant.report.page import command_for, sentences, suite_page, summarise
+from calibrant.suites.real import SUITE as REAL
 from calibrant.suites.testbed import SUITE
 from calibrant.types import CalibrantError, Cell, Record, Scores
 
@@ -46,6 +48,29 @@ def test_a_clear_leader_is_named_with_its_ratio() -> None:
 def test_agents_that_are_not_told_apart_share_the_lead() -> None:
     page = suite_page(records({"mlp": 1.0, "ensemble": 1.0, "uniform": 2.0}), SUITE)
     assert "does not tell mlp and ensemble apart: they form the leading tier" in sentences(page)[1]
+
+
+def test_an_agent_with_few_environments_cannot_lead() -> None:
+    few = records({"ensemble": 0.1}, PROBLEMS[:1], seeds=2)
+    page = suite_page([*records({"mlp": 1.0, "ensemble+": 0.5}), *few], SUITE)
+    _, joint, single, partial = sentences(page)
+    assert "ensemble+ leads" in joint and "ensemble+ leads" in single
+    assert partial == "ensemble has been run on some of the environments only, and cannot lead."
+
+
+def test_a_suite_names_its_own_losses() -> None:
+    iris = ("real", "real?train=100")
+    losses = {"mlp?l2_form=fixed": 1.0, "uniform": 2.0}
+    nll = [
+        Record(one.cell, {"nll": one.scores["kl_tau1"], "joint_nll_tau10_dyadic": one.scores["kl_tau10"]})
+        for one in records(losses, iris)
+    ]
+    page = suite_page(nll, REAL)
+    _, joint, single = sentences(page)
+    assert joint.startswith("For joint predictions (joint NLL τ=10 dyadic), mlp?l2_form=fixed leads")
+    assert single.startswith("For single predictions (NLL), mlp?l2_form=fixed leads")
+    assert page.sliced is not None and [chart.name for chart in curve_charts(page.sliced)] == ["curve-iris"]
+    assert {chart.name for chart in loss_charts(page.overall)} == {"loss-nll", "loss-joint_nll_tau10_dyadic"}
 
 
 def test_one_agent_has_a_loss_but_leads_nobody() -> None:

@@ -86,6 +86,7 @@ class Board:
     rows: tuple[Row, ...]
     tiers: Mapping[str, Tiers]  # of each metric over all environments, whatever the slices
     floor: str | None = None  # None when it has no record: then no gap is measured
+    headline: str = "kl_tau10"  # the loss that charts rank agents by
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -143,7 +144,7 @@ def make_board(
         rows += [table[metric][agent] for agent in order for metric in names if agent in table[metric]]
     overall = {metric: _tiers(panel, metric) for metric in names}
     known, lowest = (None if place is None else panel.agents[place] for place in (reference, bottom))
-    return Board(suite.name, known, tuple(by), tuple(rows), overall, lowest)
+    return Board(suite.name, known, tuple(by), tuple(rows), overall, lowest, suite.headlines[0][0])
 
 
 def better(metric: str) -> Direction:

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from calibrant.report.board import Board, Row
     from calibrant.stats.intervals import Interval
 
-COST, JOINT = "fit_cpu_seconds", "kl_tau10"
+COST = "fit_cpu_seconds"
+LOSSES = ("kl_tau", "nll", "joint_nll_")  # how the names of losses begin, all of them in nats
+WHOLE = "kl_tau10"  # what the two parts add up to
 PARTS = {"marginal": "marginal_tau10", "dependence": "dependence_tau10"}
 PART_COLOURS = {"marginal": "#6b8fb5", "dependence": "#d9a441"}
 PANELS = {"temp": "temperature", "dim": "dimension"}
@@ -59,7 +61,7 @@ def loss_charts(board: Board) -> list[Chart]:
     metrics = losses(board)
     relative = is_relative(board)
     title = f"relative to {short_name(board.baseline or '')}" if relative else "nats"
-    order = ranking(board, JOINT if JOINT in metrics else metrics[0]) if metrics else []
+    order = ranking(board, headline(board)) if metrics else []
     charts = []
     for metric in metrics:
         shown = [row for row in numbers(board, metric) if _ratio(row) or not relative]
@@ -97,17 +99,17 @@ def curve_charts(board: Board) -> list[Chart]:
     panels: dict[tuple[tuple[str, Any], ...], list[Row]] = {}
     for row in rows:
         panels.setdefault(tuple((name, value) for name, value in row.slice.items() if name != "train"), []).append(row)
-    return [_curve_chart(panels[panel], dict(panel), agents, metrics) for panel in sorted(panels)]
+    return [_curve_chart(panels[panel], dict(panel), agents, headline(board)) for panel in sorted(panels)]
 
 
 def parts_charts(board: Board) -> list[Chart]:
     """The joint loss split in two: what single predictions lose, and what modelling their dependence adds or saves."""
     rows = {(row.agent, part): row for part, metric in PARTS.items() for row in numbers(board, metric)}
-    agents = [agent for agent in ranking(board, JOINT) if all((agent, part) in rows for part in PARTS)]
+    agents = [agent for agent in ranking(board, WHOLE) if all((agent, part) in rows for part in PARTS)]
     if not agents:
         return []
     values = [_bar(row, False) | {"part": part} for (agent, part), row in rows.items() if agent in agents]
-    sums = cut([_bar(row, False) for row in numbers(board, JOINT) if row.agent in agents])
+    sums = cut([_bar(row, False) for row in numbers(board, WHOLE) if row.agent in agents])
     totals: Spec = {"data": {"values": sums}, "transform": [VISIBLE]}
     title = "nats at τ=10"
     layers: list[Spec] = [
@@ -141,7 +143,7 @@ def parts_charts(board: Board) -> list[Chart]:
 def cost_charts(board: Board) -> list[Chart]:
     """Figure 15: fitting cost against joint loss, both relative to the baseline, both with intervals."""
     costs = {row.agent: ratio for row in numbers(board, COST) if (ratio := _ratio(row)) and ratio.mean > 0}
-    joint = {row.agent: ratio for row in numbers(board, JOINT) if (ratio := _ratio(row))}
+    joint = {row.agent: ratio for row in numbers(board, headline(board)) if (ratio := _ratio(row))}
     agents = sorted(costs.keys() & joint.keys())
     if len(agents) < 2:
         return []
@@ -157,7 +159,8 @@ def cost_charts(board: Board) -> list[Chart]:
     baseline = short_name(board.baseline or "")
     axis = {"format": "~g", "tickCount": 5}
     x = {"scale": {"type": "log", "nice": False, "padding": 40}, "axis": axis}
-    x_title, y_title = f"fitting time relative to {baseline} (log scale)", f"{label(JOINT)}, relative to {baseline}"
+    x_title = f"fitting time relative to {baseline} (log scale)"
+    y_title = f"{label(headline(board))}, relative to {baseline}"
     at: Spec = {"x": quantity("cost", x_title, **x), "y": quantity("loss", y_title)}
     across = {"x": quantity("cost_low", x_title, **x), "x2": {"field": "cost_high"}}
     upright = {"y": quantity("loss_low", y_title), "y2": {"field": "loss_high"}}
@@ -184,9 +187,15 @@ def cost_charts(board: Board) -> list[Chart]:
 
 
 def losses(board: Board) -> list[str]:
-    """The KL losses of a board, single predictions first."""
-    found = {row.metric for row in board.rows if row.metric.startswith("kl_tau")}
+    """The losses of a board, single predictions first."""
+    found = {row.metric for row in board.rows if row.metric.startswith(LOSSES)}
     return sorted(found, key=lambda metric: (len(metric), metric))
+
+
+def headline(board: Board) -> str:
+    """The loss that ranks agents: the suite's, or where it was not asked the first there is."""
+    found = losses(board)
+    return found[0] if found and board.headline not in found else board.headline
 
 
 def is_relative(board: Board) -> bool:
@@ -204,7 +213,7 @@ def numbers(board: Board, metric: str) -> list[Row]:
     return [row for row in board.rows if row.metric == metric and math.isfinite(row.mean)]
 
 
-def _curve_chart(rows: list[Row], panel: dict[str, Any], agents: list[str], metrics: list[str]) -> Chart:
+def _curve_chart(rows: list[Row], panel: dict[str, Any], agents: list[str], chosen: str) -> Chart:
     values = []
     sizes = sorted({row.slice["train"] for row in rows})
     for metric in dict.fromkeys(row.metric for row in rows):  # not every panel need have a number for each
@@ -214,7 +223,7 @@ def _curve_chart(rows: list[Row], panel: dict[str, Any], agents: list[str], metr
     axis = {"values": sizes, "grid": False, "format": "d", "labelOverlap": True}
     x = quantity("train", "training points", scale={"type": "log", "nice": False, "padding": 8}, axis=axis)
     y = {"axis": {"tickCount": 5}, "scale": {"nice": 5}}
-    low, mean = quantity("low", "KL in nats", **y), quantity("mean", "KL in nats", **y)
+    low, mean = quantity("low", "loss in nats", **y), quantity("mean", "loss in nats", **y)
     band = {"mark": {"type": "area", "opacity": 0.16}, "encoding": {"y": low, "y2": {"field": "high"}}}
     layers: list[Spec] = [
         *where_known(values, LIMITS, band),
@@ -224,14 +233,14 @@ def _curve_chart(rows: list[Row], panel: dict[str, Any], agents: list[str], metr
             "encoding": {
                 "y": mean,
                 "shape": shape(agents),
-                "tooltip": tooltip(train="training points", value="KL", interval="95 % interval"),
+                "tooltip": tooltip(train="training points", value="loss", interval="95 % interval"),
             },
         },
     ]
     words = [f"{PANELS.get(name, name)} {value}" for name, value in panel.items()]
-    title = ", ".join(words if "temp" in panel else [*words, "all temperatures"])
+    title = ", ".join(words) or "all environments"
     spec = chart(values, layers, {"x": x, "color": colour(agents)}, title=title, height=290)
-    spec["params"] = [*spec["params"], {"name": "metric", "value": JOINT if JOINT in metrics else metrics[0]}]
+    spec["params"] = [*spec["params"], {"name": "metric", "value": chosen}]
     spec["transform"] = [*spec["transform"], {"filter": "datum.metric === metric"}]
     name = "-".join(["curve", *map(str, panel.values())])
     return Chart(name, f"loss against training size, {title}: a line per agent", spec)

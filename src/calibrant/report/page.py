@@ -9,19 +9,19 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from calibrant import registry
 from calibrant.report.board import Board, Row, make_board
-from calibrant.report.charts import COST, JOINT, PARTS
+from calibrant.report.charts import COST, PARTS
 from calibrant.report.correlation import Matrix, matrices
 from calibrant.report.pictures import Gallery, galleries
 from calibrant.report.style import PRIVILEGED, base_name, label, number, short_name
 from calibrant.suites.base import Suite
 from calibrant.types import Record
 
-SLICES = ("dim", "train", "temp")
+SLICES = ("data", "dim", "train", "temp")
 DEFINED = "defined"  # digests of what the problem, the agent and the metrics meant: for programs
 DATE = "date"  # the provenance entry that holds a record's day, ISO 8601
 
@@ -55,6 +55,7 @@ class SuitePage:
     overall: Board
     sliced: Board | None
     provenance: Provenance
+    leaders: Mapping[str, list[str]] = field(default_factory=dict)  # of each headline: the best tier
     pictures: Sequence[Gallery] = ()
     published: Published | None = None
     command: str | None = None  # what makes these records again
@@ -79,6 +80,7 @@ def suite_page(
         overall=overall,
         sliced=make_board(own, suite, baseline=baseline, by=axes) if "train" in axes else None,
         provenance=summarise(own),
+        leaders=_leaders(own, suite, overall),
         pictures=galleries(own, overall.agents),
         published=published,
         command=command or command_for(own, suite),
@@ -133,10 +135,13 @@ def sentences(page: SuitePage) -> list[str]:
         f"{_design(page.sliced, provenance.environments)}."
     ]
     said += [
-        _leaders(board, metric, what)
-        for metric, what in ((JOINT, "joint predictions"), ("kl_tau1", "single predictions"))
-        if _leading_tier(board, metric)
+        _lead(board, metric, what, page.leaders[metric])
+        for metric, what in page.suite.headlines
+        if page.leaders.get(metric)
     ]
+    if partial := [short_name(agent) for agent in _partial(board)]:
+        verb = "has" if len(partial) == 1 else "have"
+        said.append(f"{join(partial)} {verb} been run on some of the environments only, and cannot lead.")
     if provenance.failed:
         said.append(
             f"{provenance.failed} of {_count(provenance.cells, 'cell')} failed and "
@@ -154,8 +159,7 @@ def join(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _leaders(board: Board, metric: str, what: str) -> str:
-    tier = _leading_tier(board, metric)
+def _lead(board: Board, metric: str, what: str, tier: Sequence[str]) -> str:
     rows = {row.agent: row for row in board.rows if row.metric == metric}
     names = join([short_name(agent) for agent in tier])
     about = f"For {what} ({label(metric)})"
@@ -177,10 +181,21 @@ def _ratio(row: Row, baseline: str | None) -> str:
     return f": its loss is {number(row.ratio.mean)} times that of {short_name(baseline)}{limits}"
 
 
-def _leading_tier(board: Board, metric: str) -> list[str]:
-    """The best agents, those aside that are told the truth."""
-    tiers = [[agent for agent in tier if base_name(agent) not in PRIVILEGED] for tier in board.tiers.get(metric, ())]
-    return next((tier for tier in tiers if tier), [])
+def _leaders(records: Sequence[Record], suite: Suite, board: Board) -> dict[str, list[str]]:
+    """The best tier of each headline, those aside that are told the truth or have seen only some environments."""
+    aside = {agent for agent in board.agents if base_name(agent) in PRIVILEGED} | set(_partial(board))
+    judged = [record for record in records if record.cell.agent not in aside]
+    if not judged:
+        return {}
+    metrics = tuple(metric for metric, _ in suite.headlines)
+    tiers = make_board(judged, suite, metrics=metrics).tiers if aside else board.tiers
+    return {metric: list(next(iter(tiers.get(metric, ())), ())) for metric in metrics}
+
+
+def _partial(board: Board) -> list[str]:
+    """Agents that were run on fewer environments than others, failures included: their means are of another sweep."""
+    asked = {row.agent: row.n + row.failed for row in board.rows if row.metric == board.headline}
+    return [agent for agent, n in asked.items() if n < max(asked.values())]
 
 
 def _design(sliced: Board | None, environments: int) -> str:

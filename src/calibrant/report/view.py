@@ -13,9 +13,9 @@ from typing import Any
 from calibrant import registry
 from calibrant.report.board import COSTS, Board, Row, better
 from calibrant.report.charts import (
-    JOINT,
     cost_charts,
     curve_charts,
+    headline,
     is_relative,
     loss_charts,
     losses,
@@ -201,9 +201,7 @@ def _fixed(value: float, decimals: int | None) -> str:
 
 
 def _curve_metrics(board: Board | None) -> list[tuple[str, str, bool]]:
-    metrics = losses(board) if board else []
-    chosen = JOINT if JOINT in metrics else next(iter(metrics), None)
-    return [(metric, label(metric), metric == chosen) for metric in metrics]
+    return [(metric, label(metric), metric == headline(board)) for metric in losses(board)] if board else []
 
 
 def _galleries(page: SuitePage, identity: str, looks: Mapping[str, Look]) -> list[View]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from calibrant import registry
 from calibrant.types import CalibrantError
 
+JOINT_AND_SINGLE = (("kl_tau10", "joint predictions"), ("kl_tau1", "single predictions"))
+
 
 @dataclass(frozen=True)
 class Preset:
@@ -29,6 +31,7 @@ class Suite:
     baseline: str  # the agent that others are compared with unless the user says otherwise
     axes: tuple[str, ...]  # the spec fields that vary: what `--by` and `--where` take
     compared: tuple[str, ...] = ()  # axes between whose values agents' scores are correlated, the others at default
+    headlines: tuple[tuple[str, str], ...] = JOINT_AND_SINGLE  # losses, what each judges; the first ranks
     tuned_on: str | None = None  # the suite whose tuned hyperparameters apply; its own by default
 
     def owns(self, problem: str) -> bool:

@@ -34,6 +34,7 @@ SUITE = Suite(
     },
     # Dyadic first: it is what orders the agents, as the others do not tell them apart when inputs are many.
     metrics=("kl_tau10_dyadic", "kl_tau10", "kl_tau1", "accuracy", "ece", "fit_cpu_seconds"),
+    headlines=(("kl_tau10_dyadic", "joint predictions"), ("kl_tau1", "single predictions")),
     baseline="mlp",
     axes=("dim", "train", "temp"),
 )

@@ -52,6 +52,7 @@ SUITE = Suite(
         ),
     },
     metrics=("nll", "joint_nll_tau10_dyadic", "accuracy", "ece", "fit_cpu_seconds"),
+    headlines=(("joint_nll_tau10_dyadic", "joint predictions"), ("nll", "single predictions")),
     baseline="mlp?l2_form=fixed",
     axes=("data", "train"),
 )
