@@ -48,6 +48,13 @@ def test_rounding_is_not_a_difference() -> None:
     assert not difference(agent, np.full(5, 0.3), ["one"] * 5).excludes(0)
 
 
+def test_single_precision_is_not_a_difference() -> None:
+    """Two ways to the same score in single precision: the same few digits off in every environment."""
+    score = np.array([0.8434137, 0.9434137, 1.1434137])
+    assert not difference(score + 6e-8, score, ["one"] * 3).excludes(0)
+    assert difference(score + 6e-6, score, ["one"] * 3).excludes(0)
+
+
 def test_fieller_solves_its_own_definition() -> None:
     """At either limit r the mean of agent - r * baseline lies exactly t standard errors from 0."""
     found = ratio(AGENT, BASELINE, ONE)

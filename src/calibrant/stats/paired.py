@@ -17,6 +17,8 @@ import numpy as np
 from calibrant.stats.intervals import LEVEL, Estimates, Interval, estimates, quantile
 from calibrant.types import Array
 
+ROUNDING = 1e-6  # of a score: answers are in single precision, whose rounding adds up over the labels of a tuple
+
 
 def difference(agent: Array, baseline: Array, strata: Array, level: float = LEVEL) -> Interval:
     """Mean of agent - baseline over shared environments; all arguments are [n], nan is missing.
@@ -71,4 +73,4 @@ def ratios(agents: Array, baseline: Array, strata: Array, level: float = LEVEL) 
 def _gaps(agents: Array, baseline: Array) -> Array:
     """agents - baseline, where a gap of mere rounding is none: it would look like a tiny but certain difference."""
     gap = agents - baseline
-    return np.where(np.abs(gap) <= 1e-12 * np.abs(baseline), 0.0, gap)
+    return np.where(np.abs(gap) <= ROUNDING * np.abs(baseline), 0.0, gap)
