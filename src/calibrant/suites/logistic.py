@@ -5,8 +5,9 @@ from __future__ import annotations
 from calibrant.suites.base import Preset, Suite
 
 AGENTS = ("uniform", "marginal", "prior")
-FEW, QUICK, MANY = (
+FEW, TENS, QUICK, MANY = (
     "10x100",
+    "10x100x1000x10000",
     "10x30x100x300x1000x3000x10000",
     "2x3x10x20x30x50x100x200x300x500x1000x2000x3000x5000x10000",
 )
@@ -25,8 +26,8 @@ SUITE = Suite(
     presets={
         "quick": Preset(
             problems=(
-                *(_spec(dim, QUICK, 2) for dim in (1, 2, 3, 5, 10, 30, 100)),
-                *(_spec(dim, FEW, 2) for dim in (300, 1000)),
+                *(_spec(dim, QUICK, 2) for dim in (1, 2, 3, 5, 10, 30, 100, 300)),
+                _spec(1000, TENS, 2),
             ),
             agents=AGENTS,
             seeds=3,
