@@ -59,6 +59,10 @@ BUILTIN: dict[str, dict[str, str]] = {
         "real": "calibrant.problems.real:Real",
         "coins": "calibrant.problems.coins:Coins",
         "logistic": "calibrant.problems.logistic:Logistic",
+        "bandit": "calibrant.problems.bandit:Bandit",
+        "contextual": "calibrant.problems.contextual:Contextual",
+        "active": "calibrant.problems.active:Active",
+        "coin_bandit": "calibrant.problems.coin_bandit:CoinBandit",
     },
     "suites": {
         "testbed": "calibrant.suites.testbed:SUITE",
@@ -67,6 +71,9 @@ BUILTIN: dict[str, dict[str, str]] = {
         "real": "calibrant.suites.real:SUITE",
         "coins": "calibrant.suites.coins:SUITE",
         "logistic": "calibrant.suites.logistic:SUITE",
+        "bandit": "calibrant.suites.bandit:SUITE",
+        "contextual": "calibrant.suites.contextual:SUITE",
+        "active": "calibrant.suites.active:SUITE",
     },
 }
 

@@ -99,6 +99,20 @@ class Instance:
     environment: Any = None  # called at inputs [batch, inputs], gives true logits [batch, classes]
 
 
+@dataclass(frozen=True)
+class Arena:
+    """One draw of a game: a table of inputs, and the probability of a reward at every row and arm.
+
+    Either all rows are offered at every step, or one row a step, which `order` names.
+    """
+
+    table: Array  # [rows, inputs] float32
+    reward: Array  # [rows, arms]
+    arms: tuple[int, ...]  # the class that an arm of a row stands for
+    facts: Facts
+    order: Array | None = None  # [steps] row offered at each step
+
+
 # --- what it answers --------------------------------------------------------------------------
 
 

@@ -20,6 +20,7 @@ from calibrant.nets.mlp import reference_network
 from calibrant.nets.trees import static, tree
 from calibrant.train.beliefs import SampledBelief
 from calibrant.train.loop import train_sampled
+from calibrant.train.online import Law
 from calibrant.types import Array, Data, Facts, Key
 
 INITIAL_SCALE = 0.01
@@ -38,6 +39,11 @@ def draw_weights(q: MeanField, key: Key) -> Any:
     flat, shape = ravel_pytree(q.mean)
     noise = shape(jax.random.normal(key, flat.shape))
     return jax.tree.map(lambda mean, rho, eps: mean + jax.nn.softplus(rho) * eps, q.mean, q.rho, noise)
+
+
+def narrow(mean: Any) -> MeanField:
+    """What is trained starts as a narrow law around a network's birth."""
+    return MeanField(mean, jax.tree.map(lambda leaf: jnp.full(leaf.shape, jnp.log(jnp.expm1(INITIAL_SCALE))), mean))
 
 
 @tree
@@ -61,15 +67,25 @@ class Bbb:
     def fit(self, key: Key, train: Data, facts: Facts) -> SampledBelief:
         network = reference_network(facts, self.hidden)
         birth, training = jax.random.split(key)
-        mean = network.init(birth)
-        rho = jax.tree.map(lambda leaf: jnp.full(leaf.shape, jnp.log(jnp.expm1(INITIAL_SCALE))), mean)
         ratio = jnp.sqrt(facts.temperature) * facts.inputs if self.kl_form == "adaptive" else 1.0
         q = train_sampled(
-            training, network, draw_weights, MeanField(mean, rho), train, facts,
+            training, network, draw_weights, narrow(network.init(birth)), train, facts,
             penalty=lambda q, drawn: ratio / facts.train_size * self._kl(q, drawn),
             draws=self.draws, steps=self.steps, batch=self.batch, lr=self.lr,
         )  # fmt: skip
         return SampledBelief(q, draw_weights, network)
+
+    def online(self, facts: Facts) -> Law:
+        """The KL is annealed as 1 / t in the paper, and times 2 sqrt(temperature) in its code."""
+        network = reference_network(facts, self.hidden)
+        return Law(
+            birth=lambda key: (narrow(network.init(key)), ()),
+            draw=lambda q, _, key: draw_weights(q, key),
+            network=network,
+            penalty=self._kl,
+            draws=self.draws,
+            decay={"paper": 1.0, "code": 2 * jnp.sqrt(facts.temperature)},
+        )
 
     @property
     def networks(self) -> int:

@@ -17,6 +17,7 @@ from scipy.special import betaln
 
 from calibrant.nets.trees import tree
 from calibrant.train.beliefs import NetworkWorlds
+from calibrant.train.online import Seen, Told
 from calibrant.types import Array, CalibrantError, Data, Facts, Key
 
 LEAST = 1e-6  # a probability in single precision stays this far from 0 and 1
@@ -59,6 +60,19 @@ class CoinsBelief:
         return np.asarray((betaln(heads + tossed[..., 1], tails + tossed[..., 0]) - betaln(heads, tails)).sum(axis=1))
 
 
+@dataclass(frozen=True)
+class CoinsLearner(Told):
+    """Counts of heads and tails are all there is to learn; a world is a draw of all coins."""
+
+    atoms: None = None  # type: ignore[assignment]
+
+    def worlds(self, trained: Any, fixed: Any, key: Key, n: int, seen: Seen) -> Any:
+        return CoinsBelief(1 + seen.counts[:, 1], 1 + seen.counts[:, 0]).worlds(key, n).params
+
+    def answer(self, world: Any, fixed: Any, x: Array, notes: Any) -> Array:
+        return ByCoin()(world, x)
+
+
 @tree
 @dataclass(frozen=True)
 class CoinsPosterior:
@@ -72,6 +86,11 @@ class CoinsPosterior:
         shown = jnp.asarray(train.x) * (jnp.arange(len(train.x)) < facts.train_size)[:, None]  # [rows, coins]
         heads = (shown * (jnp.asarray(train.y) == 1)[:, None]).sum(axis=0)
         return CoinsBelief(1 + heads, 1 + shown.sum(axis=0) - heads)
+
+    def online(self, facts: Facts) -> CoinsLearner:
+        """Exact Thompson sampling of coins: a game's row is a coin, a reward is heads."""
+        only_coins("coins_posterior", facts)
+        return CoinsLearner(lambda x: jnp.zeros((len(x), 0)))
 
     @property
     def networks(self) -> int:

@@ -19,6 +19,7 @@ from annotated_types import Ge, Gt
 from calibrant.nets.mlp import Mlp, reference_network
 from calibrant.nets.trees import static, tree
 from calibrant.train.beliefs import SampledBelief
+from calibrant.train.online import Members, Seen, weight_decay
 from calibrant.train.recipe import Recipe
 from calibrant.types import Array, Data, Facts, Key
 
@@ -47,6 +48,25 @@ class DrawShift:
         return layers, spread * jax.scipy.linalg.solve_triangular(factor.T, zeta, lower=False)
 
 
+@dataclass(frozen=True)
+class KernelLearner(Members):
+    """A network that learns while it plays; the features of all rows observed so far, by its present weights."""
+
+    spread: Any = 1.0  # scale sigma
+    variance: Any = 1.0  # sigma^2
+
+    def worlds(self, trained: Any, fixed: Any, key: Key, n: int, seen: Seen) -> Any:
+        layers = jax.tree.map(lambda leaf: leaf[0], trained)
+        features = unit(self.network.with_features(layers, seen.x)[1])
+        weighted = features * seen.counts.sum(axis=1, keepdims=True)
+        factor = jnp.linalg.cholesky(self.variance * jnp.eye(features.shape[1]) + features.T @ weighted)
+        draw = DrawShift(self.network.sizes[-1])
+        return jax.vmap(lambda k: draw((layers, factor, self.spread), k))(jax.random.split(key, n))
+
+    def answer(self, world: Any, fixed: Any, x: Array, notes: Any) -> Array:
+        return LinearOnFeatures(self.network)(world, x)
+
+
 @tree
 @dataclass(frozen=True)
 class DeepKernel(Recipe):
@@ -70,6 +90,14 @@ class DeepKernel(Recipe):
         heuristic = 2 / jnp.sqrt(facts.train_size * facts.temperature) if self.form == "code" else 1.0
         spread = self.scale * heuristic * jnp.sqrt(variance)
         return SampledBelief((layers, factor, spread), DrawShift(facts.classes), LinearOnFeatures(network))
+
+    def online(self, facts: Facts) -> KernelLearner:
+        """As in the appendix: the heuristic of the original's code depends on T and is not for games."""
+        variance = self.noise * facts.temperature
+        return KernelLearner(
+            reference_network(facts, self.hidden), 1, weight_decay(self.l2, facts),
+            spread=self.scale * jnp.sqrt(variance), variance=variance,
+        )  # fmt: skip
 
     @property
     def networks(self) -> int:

@@ -19,6 +19,7 @@ from calibrant.nets.trees import static, tree
 from calibrant.train.beliefs import SampledBelief
 from calibrant.train.likelihoods import l2_strength, sum_of_squares
 from calibrant.train.loop import train_sampled
+from calibrant.train.online import Law, weight_decay
 from calibrant.types import Data, Facts, Key
 
 
@@ -81,6 +82,18 @@ class Dropout:
             lr=self.lr,
         )
         return SampledBelief(Dropping(layers, rate), draw, network)
+
+    def online(self, facts: Facts) -> Law:
+        network = reference_network(facts, self.hidden, first_bias="truncated")
+        mask, rate = DrawMask(self.drop_inputs), jnp.asarray(self.rate)
+        return Law(
+            birth=lambda key: (network.init(key), ()),
+            draw=lambda layers, _, key: mask(Dropping(layers, rate), key),
+            network=network,
+            penalty=lambda layers, _: sum_of_squares(layers),
+            draws=1,
+            decay=weight_decay(self.length, facts),
+        )
 
     @property
     def networks(self) -> int:

@@ -15,6 +15,7 @@ from annotated_types import Ge
 from calibrant.nets.mlp import reference_network
 from calibrant.nets.trees import static, tree
 from calibrant.train.beliefs import FiniteBelief
+from calibrant.train.online import Members, weight_decay
 from calibrant.train.recipe import Recipe
 from calibrant.types import Data, Facts, Key
 
@@ -31,6 +32,9 @@ class Ensemble(Recipe):
 
     def fit(self, key: Key, train: Data, facts: Facts) -> FiniteBelief:
         return self.train_independent(key, reference_network(facts, self.hidden), self.size, train, facts)
+
+    def online(self, facts: Facts) -> Members:
+        return Members(reference_network(facts, self.hidden), self.size, weight_decay(self.l2, facts, self.size))
 
     @property
     def networks(self) -> int:

@@ -18,6 +18,7 @@ from calibrant.nets.mlp import Mlp, reference_network
 from calibrant.nets.prior_functions import AdditivePrior, WithPrior, at_rows
 from calibrant.nets.trees import static, tree
 from calibrant.train.beliefs import FiniteBelief
+from calibrant.train.online import Members, no_bootstrap, weight_decay
 from calibrant.train.recipe import Recipe
 from calibrant.types import Array, Data, Facts, Key
 
@@ -46,6 +47,12 @@ class EnsemblePlus(Recipe):
         trained = self.train(training, network, members, train, facts, offsets, emphasis)
         params = WithPrior(trained, fixed, jnp.full(self.size, scale))
         return FiniteBelief(params, AdditivePrior(network, prior))
+
+    def online(self, facts: Facts) -> Members:
+        no_bootstrap(self.bootstrap)
+        network = reference_network(facts, self.hidden, first_bias="truncated")
+        scale = self.prior_scale / jnp.sqrt(facts.temperature)
+        return Members(network, self.size, weight_decay(self.l2, facts, self.size), self.prior_function(network), scale)
 
     def prior_function(self, network: Mlp) -> Any:
         """What is added to a member: its `init(key)` draws the fixed parameters that it is then called with."""

@@ -8,6 +8,7 @@ decay is l2 (inputs / T)^0.7 on all that is trained.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -19,6 +20,7 @@ from calibrant.nets.mlp import ACTIVATIONS, Mlp, reference_network
 from calibrant.nets.trees import static, tree
 from calibrant.train.likelihoods import sum_of_squares
 from calibrant.train.loop import train_sampled
+from calibrant.train.online import Likelihood, Loss, Seen, weight_decay
 from calibrant.types import Array, Data, Facts, Key
 
 DECAY_POWER = 0.7
@@ -53,11 +55,15 @@ class EpistemicNetwork:
     prior: Mlp
 
     def prepare(self, fitted: Fitted, x: Array) -> Prepared:
-        base, ((weight, bias), *_) = fitted.trained
+        return self.learned(fitted.trained, x, fitted.scale * jax.vmap(self.prior, (0, None))(fitted.priors, x))
+
+    def learned(self, trained: Any, x: Array, priors: Array) -> Prepared:
+        """With the prior networks' scaled values given, [index, batch, classes]."""
+        base, ((weight, bias), *_) = trained
         logits, features = self.base.with_features(base, x)
         seen = jnp.concatenate([x, jax.lax.stop_gradient(features)], axis=1)
         first = weight[:, -seen.shape[1] :] @ seen.T + bias[:, None]
-        return Prepared(logits, first, fitted.scale * jax.vmap(self.prior, (0, None))(fitted.priors, x))
+        return Prepared(logits, first, priors)
 
     def at(self, fitted: Fitted, prepared: Prepared, z: Array) -> Array:
         """Logits [batch, classes] of the world of index z."""
@@ -105,6 +111,46 @@ class EpinetBelief:
         return EpinetWorlds(self.fitted, jax.random.normal(key, (n, self.index)), self.network)
 
 
+@dataclass(frozen=True)
+class EpinetLearner:
+    """An epinet that learns while it plays; its prior networks are evaluated once per row of the game's table."""
+
+    network: EpistemicNetwork
+    index: int
+    draws: int
+    scale: Any
+    decay: Mapping[str, Any]
+
+    @property
+    def atoms(self) -> None:
+        return None
+
+    def init(self, key: Key) -> tuple[Any, Any]:
+        base, epinet, prior = jax.random.split(key, 3)
+        priors = jax.vmap(self.network.prior.init)(jax.random.split(prior, self.index))
+        return (self.network.base.init(base), self.network.epinet.init(epinet)), priors
+
+    def notes(self, fixed: Any, x: Array) -> Any:
+        """The prior networks' values, [rows, index, classes]."""
+        return self.scale * jnp.moveaxis(jax.vmap(self.network.prior, (0, None))(fixed, x), 0, 1)
+
+    def loss(self, trained: Any, fixed: Any, key: Key, x: Array, notes: Any, nll: Likelihood) -> Loss:
+        fitted, prepared = self._prepare(trained, x, notes)
+        indices = jax.random.normal(key, (self.draws, self.index))
+        return jax.vmap(lambda z: nll(self.network.at(fitted, prepared, z)))(indices).mean(), sum_of_squares(trained)
+
+    def worlds(self, trained: Any, fixed: Any, key: Key, n: int, seen: Seen) -> Any:
+        indices = jax.random.normal(key, (n, self.index))
+        return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (n, *leaf.shape)), trained), indices
+
+    def answer(self, world: Any, fixed: Any, x: Array, notes: Any) -> Array:
+        trained, z = world
+        return self.network.at(*self._prepare(trained, x, notes), z)
+
+    def _prepare(self, trained: Any, x: Array, notes: Any) -> tuple[Fitted, Prepared]:
+        return Fitted(trained, (), 0.0), self.network.learned(trained, x, jnp.moveaxis(notes, 1, 0))
+
+
 @tree
 @dataclass(frozen=True)
 class Epinet:
@@ -124,20 +170,16 @@ class Epinet:
     native: ClassVar[bool] = True
 
     def fit(self, key: Key, train: Data, facts: Facts) -> EpinetBelief:
-        base = reference_network(facts, self.hidden)
-        wide = self.index + facts.inputs + base.sizes[-2]
-        epinet = Mlp((wide, *self.epinet_hidden, facts.classes * self.index), facts.activation)
-        prior = reference_network(facts, self.prior_hidden)
-        network = EpistemicNetwork(base, epinet, prior)
+        network = self._network(facts)
         base_key, epinet_key, prior_key, training = jax.random.split(key, 4)
-        priors = jax.vmap(prior.init)(jax.random.split(prior_key, self.index))
+        priors = jax.vmap(network.prior.init)(jax.random.split(prior_key, self.index))
         scale = jnp.asarray(self.prior_scale / facts.temperature)
         strength = self.l2 * (facts.inputs / facts.train_size) ** DECAY_POWER
         trained = train_sampled(
             training,
             network,
             lambda params, k: (Fitted(params, priors, scale), jax.random.normal(k, (self.index,))),
-            (base.init(base_key), epinet.init(epinet_key)),
+            (network.base.init(base_key), network.epinet.init(epinet_key)),
             train,
             facts,
             penalty=lambda params, _: strength * sum_of_squares(params),
@@ -148,6 +190,16 @@ class Epinet:
         )
         return EpinetBelief(Fitted(trained, priors, scale), network, self.index)
 
+    def online(self, facts: Facts) -> EpinetLearner:
+        scale = self.prior_scale / facts.temperature
+        return EpinetLearner(self._network(facts), self.index, self.draws, scale, weight_decay(self.l2, facts))
+
     @property
     def networks(self) -> int:
         return self.draws
+
+    def _network(self, facts: Facts) -> EpistemicNetwork:
+        base = reference_network(facts, self.hidden)
+        wide = self.index + facts.inputs + base.sizes[-2]
+        epinet = Mlp((wide, *self.epinet_hidden, facts.classes * self.index), facts.activation)
+        return EpistemicNetwork(base, epinet, reference_network(facts, self.prior_hidden))

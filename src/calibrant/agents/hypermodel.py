@@ -24,6 +24,7 @@ from calibrant.nets.trees import static, tree
 from calibrant.train.beliefs import SampledBelief
 from calibrant.train.likelihoods import l2_strength, sum_of_squares
 from calibrant.train.loop import train_sampled
+from calibrant.train.online import Law, no_bootstrap, weight_decay
 from calibrant.types import Array, Data, Facts, Key
 
 TRUNCATED_STD = 0.8796256610342398  # of a standard normal cut at two
@@ -94,8 +95,7 @@ class Hypermodel:
         prior = reference_network(facts, self.prior_hidden)
         draw = DrawIndex(self.index)
         birth, fixing, training = jax.random.split(key, 3)
-        divisor = jnp.sqrt(facts.temperature) if self.prior_form == "sqrt" else facts.temperature
-        fixed, scale = _prior_maps(fixing, prior, self.index), jnp.asarray(self.prior_scale / divisor)
+        fixed, scale = _prior_maps(fixing, prior, self.index), self._scale(facts)
         hyper = train_sampled(
             training, AdditivePrior(network, prior), lambda hyper, k: draw(Indexed(hyper, fixed, scale), k),
             _birth(birth, network, self.index), train, facts,
@@ -105,9 +105,31 @@ class Hypermodel:
         )  # fmt: skip
         return SampledBelief(Indexed(hyper, fixed, scale), draw, AdditivePrior(network, prior))
 
+    def online(self, facts: Facts) -> Law:
+        no_bootstrap(self.bootstrap)
+        network, prior = reference_network(facts, self.hidden), reference_network(facts, self.prior_hidden)
+        index, scale = DrawIndex(self.index), self._scale(facts)
+
+        def birth(key: Key) -> tuple[Hyper, Any]:
+            born, fixing = jax.random.split(key)
+            return _birth(born, network, self.index), _prior_maps(fixing, prior, self.index)
+
+        return Law(
+            birth=birth,
+            draw=lambda hyper, fixed, key: index(Indexed(hyper, fixed, scale), key),
+            network=AdditivePrior(network, prior),
+            penalty=lambda hyper, _: sum_of_squares(hyper),
+            draws=self.draws,
+            decay=weight_decay(self.l2, facts),
+        )
+
     @property
     def networks(self) -> int:
         return self.draws
+
+    def _scale(self, facts: Facts) -> Array:
+        divisor = jnp.sqrt(facts.temperature) if self.prior_form == "sqrt" else facts.temperature
+        return jnp.asarray(self.prior_scale / divisor)
 
     def _emphasis(self, key: Key, draw: DrawIndex, rows: int) -> Callable[[Key], Array] | None:
         """A row's weight as a function of the index: how far the index reaches in the row's own random direction."""

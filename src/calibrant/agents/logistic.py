@@ -8,6 +8,7 @@ from typing import ClassVar
 from calibrant.nets.mlp import reference_network
 from calibrant.nets.trees import tree
 from calibrant.train.beliefs import FiniteBelief
+from calibrant.train.online import Members, weight_decay
 from calibrant.train.recipe import Recipe
 from calibrant.types import Data, Facts, Key
 
@@ -21,6 +22,9 @@ class Logistic(Recipe):
 
     def fit(self, key: Key, train: Data, facts: Facts) -> FiniteBelief:
         return self.train_independent(key, reference_network(facts, hidden=()), 1, train, facts)
+
+    def online(self, facts: Facts) -> Members:
+        return Members(reference_network(facts, hidden=()), 1, weight_decay(self.l2, facts))
 
     @property
     def networks(self) -> int:

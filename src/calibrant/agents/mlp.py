@@ -13,6 +13,7 @@ from annotated_types import Ge
 from calibrant.nets.mlp import reference_network
 from calibrant.nets.trees import static, tree
 from calibrant.train.beliefs import FiniteBelief
+from calibrant.train.online import Members, weight_decay
 from calibrant.train.recipe import Recipe
 from calibrant.types import Data, Facts, Key
 
@@ -28,6 +29,9 @@ class Mlp(Recipe):
 
     def fit(self, key: Key, train: Data, facts: Facts) -> FiniteBelief:
         return self.train_independent(key, reference_network(facts, self.hidden), 1, train, facts)
+
+    def online(self, facts: Facts) -> Members:
+        return Members(reference_network(facts, self.hidden), 1, weight_decay(self.l2, facts))
 
     @property
     def networks(self) -> int:

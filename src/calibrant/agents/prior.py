@@ -20,7 +20,8 @@ from calibrant.protocols import Belief
 from calibrant.train.beliefs import NetworkWorlds, SampledBelief
 from calibrant.train.evidence import log_evidence
 from calibrant.train.loop import GROUP
-from calibrant.types import Array, Data, Facts, Key
+from calibrant.train.online import Law
+from calibrant.types import Array, CalibrantError, Data, Facts, Key
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,21 @@ class Prior:
             return CoinsBelief(jnp.ones(facts.inputs), jnp.ones(facts.inputs))
         network = generative_network(facts)
         return SampledBelief(jnp.asarray(facts.temperature), DrawTempered(network), Tempered(network))
+
+    def online(self, facts: Facts) -> Law:
+        """Whatever is seen, worlds stay draws of the prior."""
+        if facts.law != "network":
+            raise CalibrantError(f"agent 'prior' does not know the law '{facts.law}' of this game")
+        network = generative_network(facts)
+        draw = DrawTempered(network)
+        return Law(
+            birth=lambda key: ((), ()),
+            draw=lambda trained, fixed, key: draw(jnp.asarray(facts.temperature), key),
+            network=Tempered(network),
+            penalty=lambda trained, drawn: jnp.zeros(()),
+            draws=1,
+            decay={"paper": 0.0, "code": 0.0},
+        )
 
     @property
     def networks(self) -> int:

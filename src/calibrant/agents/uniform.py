@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from calibrant.nets.trees import tree
 from calibrant.train.beliefs import FiniteBelief
+from calibrant.train.online import Told
 from calibrant.types import Array, Data, Facts, Key
 
 
@@ -32,6 +33,9 @@ class Uniform:
 
     def fit(self, key: Key, train: Data, facts: Facts) -> FiniteBelief:
         return FiniteBelief(jnp.zeros(1), Flat(facts.classes))
+
+    def online(self, facts: Facts) -> Told:
+        return Told(lambda x: jnp.zeros((len(x), facts.classes)))
 
     @property
     def networks(self) -> int:

@@ -31,9 +31,10 @@ class Task:
     width: int  # lanes of the program; at least len(cells)
     rows: int  # rows that training sets are padded to; 0 for black-box agents
     seconds: float | None = None  # how long it may take
+    store: str | None = None  # where checkpoints of long games are kept
 
 
-def make_tasks(cells: Iterable[Cell], seconds_per_cell: float | None = None) -> list[Task]:
+def make_tasks(cells: Iterable[Cell], seconds_per_cell: float | None = None, store: str | None = None) -> list[Task]:
     """Group cells into cohorts and cut them into chunks; first chunks of all cohorts come first.
 
     Starting every cohort early lets parallel workers compile different programs, and find the others' in the cache.
@@ -43,9 +44,8 @@ def make_tasks(cells: Iterable[Cell], seconds_per_cell: float | None = None) -> 
         cohorts.setdefault(_program(cell), []).append(cell)
     chunked = [_chunks(members) for members in cohorts.values()]
     tasks = [task for layer in zip_longest(*chunked) for task in layer if task is not None]
-    if seconds_per_cell is None:
-        return tasks
-    return [replace(task, seconds=seconds_per_cell * task.width) for task in tasks]
+    limits = [None if seconds_per_cell is None else seconds_per_cell * task.width for task in tasks]
+    return [replace(task, seconds=limit, store=store) for task, limit in zip(tasks, limits, strict=True)]
 
 
 def padded_rows(size: int) -> int:

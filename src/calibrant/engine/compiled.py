@@ -34,7 +34,7 @@ def run_compiled(task: Task) -> list[Record]:
     agents = stack(made)
     data = stack([pad(instance.train, task.rows) for instance in filled])
     instances = [_without_rows(instance) for instance in instances]
-    facts = stack([_numbers(instance.facts) for instance in filled])
+    facts = stack([numbers(instance.facts) for instance in filled])
     del filled
     keys = jnp.stack([seeds.jax_key(*cell.chance, "agent") for cell in lanes])
     fit, fit_compile = compiled(_fit_all, (agents, keys, data, facts), ())
@@ -107,7 +107,9 @@ def _answer(belief: Any, key: Key, x: Array, worlds: int) -> tuple[Array, Array 
 _programs: dict[Any, Any] = {}
 
 
-def compiled(function: Callable[..., Any], arguments: tuple[Any, ...], fixed: tuple[int, ...]) -> tuple[Any, Stopwatch]:
+def compiled(
+    function: Callable[..., Any], arguments: tuple[Any, ...], fixed: tuple[int | str, ...]
+) -> tuple[Any, Stopwatch]:
     """The program for these shapes and what it cost to make; nothing when it is already in this process."""
     shapes = jax.tree.map(lambda leaf: (leaf.shape, str(leaf.dtype)), arguments)
     key = (function, fixed, str(jax.tree.leaves(shapes)), jax.tree.structure(arguments))
@@ -119,7 +121,7 @@ def compiled(function: Callable[..., Any], arguments: tuple[Any, ...], fixed: tu
     return _programs[key], watch
 
 
-def _call(function: Callable[..., Any], fixed: tuple[int, ...], *arguments: Any) -> Any:
+def _call(function: Callable[..., Any], fixed: tuple[int | str, ...], *arguments: Any) -> Any:
     return function(*arguments, *fixed)
 
 
@@ -155,5 +157,5 @@ def pad(train: Data, rows: int) -> Data:
     return Data(np.pad(train.x, ((0, missing), (0, 0))), np.pad(train.y, (0, missing)))
 
 
-def _numbers(facts: Facts) -> Facts:
+def numbers(facts: Facts) -> Facts:
     return replace(facts, train_size=int(facts.train_size), temperature=float(facts.temperature))

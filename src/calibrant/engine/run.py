@@ -73,7 +73,8 @@ def run_plan(
         if missing:
             refused = refuse(missing)
             left_out = {record.cell.id for record in refused}
-            tasks = make_tasks([cell for cell in missing if cell.id not in left_out], timeout)
+            open_cells = [cell for cell in missing if cell.id not in left_out]
+            tasks = make_tasks(open_cells, timeout, getattr(store, "url", None))
             finished = chain([refused], make_executor(executor, workers, len(tasks)).run(tasks))
             with _interrupts() as guard:
                 for records in finished:

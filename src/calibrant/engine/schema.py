@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from calibrant.engine.database import Database, missing
 from calibrant.types import CalibrantError
 
-VERSION = "0004"
+VERSION = "0005"
 VERSION_TABLE = "calibrant_alembic_version"
 _OPTUNA = frozenset({"studies", "trials"})
 _MIGRATION_LOCK = 0x0CA11B  # any number, as long as nobody else locks it
@@ -76,6 +76,14 @@ receipts = sa.Table(  # since 0004
     sa.Column("item", sa.Text, nullable=False),
     sa.Column("made", sa.Text, nullable=False),  # ISO 8601, UTC, when it last came out like this
     sa.Column("body", sa.Text, nullable=False),  # JSON
+)
+checkpoints = sa.Table(  # since 0005
+    "calibrant_checkpoints",
+    metadata,
+    sa.Column("cell", sa.Text, primary_key=True),  # the last cell of the chunk: its record ends the checkpoint
+    sa.Column("chunk", sa.Text, nullable=False),  # digest of the cells that are played side by side
+    sa.Column("step", sa.BigInteger, nullable=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),  # packed
 )
 
 

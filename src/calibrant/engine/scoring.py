@@ -80,14 +80,14 @@ def finish(cell: Cell, instance: Instance, answers: Answers, cost: Cost, asked: 
         peak_memory_mb=peak_memory_mb(),
     )
     picture = draw(instance, answers) if cell.seed == PICTURE_SEED else {}
-    return Record(cell, scores, spent, _origin(cell), picture)
+    return Record(cell, scores, spent, origin(cell), picture)
 
 
 def failure(cell: Cell, reason: str, cost: Cost | None = None) -> Record:
-    return Record(cell, {}, cost or Cost(peak_memory_mb=peak_memory_mb()), _origin(cell), reason=reason)
+    return Record(cell, {}, cost or Cost(peak_memory_mb=peak_memory_mb()), origin(cell), reason=reason)
 
 
-def _origin(cell: Cell) -> dict[str, Any]:
+def origin(cell: Cell) -> dict[str, Any]:
     return provenance() | {"defined": definition(cell.problem, cell.agent)}
 
 

@@ -74,6 +74,7 @@ class SqlStore:
             written = connection.execute(keep_record(dialect), new.record, execution_options=_COUNTED).rowcount
             if written and new.arrays:
                 connection.execute(schema.arrays.insert(), new.arrays)
+            connection.execute(schema.checkpoints.delete().where(schema.checkpoints.c.cell == record.cell.id))
 
     def records(
         self,
@@ -106,6 +107,25 @@ class SqlStore:
         with self._base.reading() as connection:
             row = connection.execute(listing(True, True).where(schema.records.c.cell == cell_id)).first()
         return self._record(row, {}) if row else None
+
+    @property
+    def url(self) -> str:
+        """What opens this store in another process."""
+        return self._base.engine.url.render_as_string(hide_password=False)
+
+    def keep_checkpoint(self, cell: str, chunk: str, step: int, body: bytes) -> None:
+        """Where the chunk stands whose last cell this is; an earlier one is replaced."""
+        row = {"cell": cell, "chunk": chunk, "step": step, "body": body}
+        with self._base.writing() as connection:
+            connection.execute(keep_checkpoint(self._base.engine.dialect.name), row)
+
+    def checkpoint(self, cell: str, chunk: str) -> tuple[int, bytes] | None:
+        """The step and the state that the very same chunk has reached."""
+        table = schema.checkpoints
+        wanted = sa.select(table.c.step, table.c.body).where(table.c.cell == cell, table.c.chunk == chunk)
+        with self._base.reading() as connection:
+            found = connection.execute(wanted).first()
+        return None if found is None else (int(found.step), bytes(found.body))
 
     def keep_trials(self, about: Mapping[str, Any], trials: Sequence[StudyTrial]) -> None:
         """Keep trials of one study, whose settings are `about`: all or none, and a judged one stays as it is."""
@@ -209,6 +229,12 @@ def keep_trial(dialect: str) -> sa.Insert:
         set_={name: insert.excluded[name] for name in rest},
         where=table.c.state == "open",
     )
+
+
+def keep_checkpoint(dialect: str) -> sa.Insert:
+    insert = _insert(dialect, schema.checkpoints)
+    rest = [column.name for column in schema.checkpoints.c if not column.primary_key]
+    return insert.on_conflict_do_update(index_elements=["cell"], set_={name: insert.excluded[name] for name in rest})
 
 
 def keep_receipt(dialect: str) -> sa.Insert:

@@ -17,10 +17,13 @@ def run_task(task: Task) -> list[Record]:
     machine.settle()
     from calibrant.engine.blackbox import run_black_box
     from calibrant.engine.compiled import run_compiled
+    from calibrant.engine.played import is_played, run_played
     from calibrant.engine.scoring import failure
 
     try:
         with within(task.seconds):
+            if is_played(task):
+                return run_played(task)
             return run_compiled(task) if task.rows else [run_black_box(task.cells[0])]
     except (Exception, SystemExit) as error:  # the reason is kept with the cell; KeyboardInterrupt passes
         reason = f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"

@@ -153,7 +153,7 @@ def better(metric: str) -> Direction:
     >>> better("accuracy"), better("kl_tau10_dyadic")
     ('higher', 'lower')
     """
-    family = re.sub(r"_(dyadic|kappa\d+)$", "", metric)
+    family = re.sub(r"_(dyadic|kappa\d+)$", "", metric.removeprefix("curve_"))
     if family not in DIRECTIONS and metric in registry.table("metrics"):
         direction: Direction = registry.load("metrics", metric).better
         return direction
