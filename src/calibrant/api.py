@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibrant import registry
-from calibrant.engine.plan import defined, make_plan, metrics_defined
+from calibrant.engine.plan import defined, make_plan, matches, metrics_defined
 from calibrant.engine.store import SqlStore, open_store
 from calibrant.suites.base import Suite
 from calibrant.tune import TUNING_SEEDS
@@ -74,26 +74,38 @@ class Results:
         metrics: Sequence[str] | None = None,
         agents: Sequence[str] | None = None,
         floor: str | None = None,
+        where: Mapping[str, object] | None = None,
     ) -> Board:
         from calibrant.report.board import make_board
 
         wanted = None if metrics is None else tuple(metrics)
-        records = self.records(suite, agents=agents)
+        records = self.records(suite, agents=agents, where=where)
         if not records:
             raise CalibrantError(
                 f"store {self.store.name} has no records of suite '{suite}'; `calibrant run {suite}` makes them"
             )
         return make_board(records, _suite(suite), baseline=baseline, by=tuple(by), metrics=wanted, floor=floor)
 
-    def records(self, suite: str, *, agents: Sequence[str] | None = None, pictures: bool = False) -> list[Record]:
+    def records(
+        self,
+        suite: str,
+        *,
+        agents: Sequence[str] | None = None,
+        where: Mapping[str, object] | None = None,
+        items: bool = False,
+        pictures: bool = False,
+    ) -> list[Record]:
         """The suite's records, without those of older definitions of a problem, an agent or a metric.
 
-        Nor those of tuning environments: what hyperparameters were chosen on must not be reported.
+        Nor those of tuning environments: what hyperparameters were chosen on must not be reported. `where` keeps the
+        problems whose fields have these values, as `{"dim": "2|10"}`.
         """
-        problems = {problem for preset in _suite(suite).presets.values() for problem in preset.problems}
+        chosen = _suite(suite)
+        problems = {problem for preset in chosen.presets.values() for problem in preset.problems}
+        problems = {problem for problem in problems if matches(chosen, problem, where or {})}
         names = None if agents is None else [registry.canonical("agents", agent) for agent in agents]
         with _without_collection():
-            return current(filter(_reported, self.store.records(problems, names, pictures=pictures)))
+            return current(filter(_reported, self.store.records(problems, names, items, pictures)))
 
     def suites(self) -> list[str]:
         """The suites that have at least one record here."""
@@ -141,7 +153,7 @@ class Results:
         names = list(suites) or self.suites()
         pages = []
         for name in names:
-            records = self.records(name, pictures=True)
+            records = self.records(name, items=bool(_suite(name).timed), pictures=True)
             if records:
                 pages.append(suite_page(records, _suite(name), baseline=baseline))
         if not pages:

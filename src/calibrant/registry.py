@@ -72,6 +72,8 @@ BUILTIN: dict[str, dict[str, str]] = {
         "coins": "calibrant.suites.coins:SUITE",
         "logistic": "calibrant.suites.logistic:SUITE",
         "bandit": "calibrant.suites.bandit:SUITE",
+        "bandit-rules": "calibrant.suites.bandit:BY_RULE",
+        "bandit-laws": "calibrant.suites.bandit:BY_LAW",
         "contextual": "calibrant.suites.contextual:SUITE",
         "active": "calibrant.suites.active:SUITE",
     },

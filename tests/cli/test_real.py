@@ -67,7 +67,7 @@ def test_what_is_not_here_is_refused_before_any_work(
     monkeypatch.setenv("CALIBRANT_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(sources, "installed", lambda _: None)
     given: list[Any] = []
-    monkeypatch.setattr(engine, "make_tasks", lambda cells, timeout: given.extend(cells) or [])
+    monkeypatch.setattr(engine, "make_tasks", lambda cells, *_: given.extend(cells) or [])
     words = ["--where", "data=mnist,train=10", "--agents", "mlp", "--seeds", "2", "--store", str(tmp_path / "s.db")]
     assert call("run", "real", *words) == 1
     said = capsys.readouterr()

@@ -222,7 +222,7 @@ def test_damaged_arrays_do_not_touch_a_listing(opened: SqlStore, file: Path) -> 
 # --- one transaction ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("statement", range(5))
+@pytest.mark.parametrize("statement", range(6))
 def test_an_interrupt_between_statements_leaves_all_or_nothing(opened: SqlStore, file: Path, statement: int) -> None:
     opened.append(failure(0))
     engine, count = opened._base.engine, itertools.count()
@@ -232,7 +232,7 @@ def test_an_interrupt_between_statements_leaves_all_or_nothing(opened: SqlStore,
             raise KeyboardInterrupt
 
     sa.event.listen(engine, "after_cursor_execute", interrupt)
-    reached = statement < 4  # BEGIN, provenance, record, arrays
+    reached = statement < 5  # BEGIN, provenance, record, arrays, checkpoint
     if reached:
         with pytest.raises(KeyboardInterrupt):
             opened.append(make(0))

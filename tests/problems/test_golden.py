@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from calibrant import registry
-from calibrant.types import Array
+from calibrant.types import Arena, Array
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "problems.json"
 CASES = (
@@ -29,6 +29,11 @@ CASES = (
     ("testbed?activation=sigmoid&tuples=20", 8),
     ("coins?coins=20&train=30&tuples=50&tau=3x20", 0),
     ("logistic?dim=3&train=5&tuples=50&tau=3x1200", 0),
+    ("active?per_dim=30&labels=10&tuples=20", 2),
+    ("bandit?dim=10", 0),
+    ("bandit?per_dim=7&activation=tanh&hidden=20x20", 3),
+    ("coin_bandit?coins=5", 1),
+    ("contextual?steps=400", 0),
 )
 ADVICE = (
     "the problem stream changed: '{}' with seed {} no longer draws the same {}. If that is intended, raise `version` "
@@ -48,6 +53,8 @@ def checksums(spec: str, seed: int) -> dict[str, str]:
     """Of every array that a problem gives. True log-probabilities to 1e-4: sums may round differently elsewhere."""
     problem = registry.resolve("problems", spec)
     instance = problem.sample(seed)
+    if isinstance(instance, Arena):
+        return {"version": str(problem.version)} | arena_checksums(instance)
     question = instance.question
     arrays = {
         "train x": instance.train.x,
@@ -63,6 +70,15 @@ def checksums(spec: str, seed: int) -> dict[str, str]:
     if question.long is not None:
         arrays["long inputs"], _, arrays["long labels"] = question.long.draw(0)
     return {"version": str(problem.version)} | {name: checksum(array) for name, array in arrays.items()}
+
+
+def arena_checksums(arena: Arena) -> dict[str, str]:
+    arrays = {
+        "table": np.round(1e4 * arena.table).astype(np.int64),
+        "reward": np.round(1e4 * arena.reward).astype(np.int64),
+    }
+    arrays |= {} if arena.order is None else {"order": arena.order}
+    return {name: checksum(array) for name, array in arrays.items()}
 
 
 def checksum(array: Array) -> str:

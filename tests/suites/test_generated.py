@@ -7,13 +7,15 @@ import pytest
 from calibrant import registry
 from calibrant.engine.cohorts import make_tasks
 from calibrant.engine.plan import make_plan
-from calibrant.suites import hd, robustness, testbed
+from calibrant.rules.priorities import PRIORITIES
+from calibrant.suites import active, bandit, contextual, hd, robustness, testbed
 from calibrant.suites.base import Suite
 
 GENERATED = (testbed.SUITE, hd.SUITE, robustness.SUITE)
+PLAYED = (bandit.SUITE, bandit.BY_RULE, bandit.BY_LAW, contextual.SUITE, active.SUITE)
 
 
-@pytest.mark.parametrize("suite", GENERATED, ids=lambda suite: suite.name)
+@pytest.mark.parametrize("suite", GENERATED + PLAYED, ids=lambda suite: suite.name)
 def test_every_spec_is_written_in_the_one_way(suite: Suite) -> None:
     assert registry.load("suites", suite.name) is suite
     for preset in suite.presets.values():
@@ -27,7 +29,9 @@ def test_every_spec_is_written_in_the_one_way(suite: Suite) -> None:
 
 def test_no_problem_belongs_to_two_suites() -> None:
     """Else a store of one suite would show a fragment of another."""
-    owned = [{problem for preset in suite.presets.values() for problem in preset.problems} for suite in GENERATED]
+    owned = [
+        {problem for preset in suite.presets.values() for problem in preset.problems} for suite in GENERATED + PLAYED
+    ]
     assert len(set.union(*owned)) == sum(map(len, owned))
 
 
@@ -55,3 +59,20 @@ def test_all_laws_share_one_program_per_training_size() -> None:
     """Agents know nothing of the law, so that eleven of them compile no more than one."""
     tasks = make_tasks(make_plan(robustness.SUITE, "quick", ["mlp"], 1, {"train": 10}))
     assert [len(task.cells) for task in tasks] == [8, 3]  # a chunk has eight lanes
+
+
+def test_the_bandit_is_the_papers() -> None:
+    paper = bandit.SUITE.preset("paper")
+    built = [registry.resolve("problems", problem) for problem in paper.problems]
+    assert paper.seeds == 20
+    assert [(one.dim, len(one.sample(0).table)) for one in built] == [(2, 40), (10, 200), (50, 1000)]
+    assert {(one.steps, one.temp, one.rule, one.capacity, one.batch, one.updates, one.lr) for one in built} == {
+        (50_000, 0.1, "thompson", 10_000, 128, 1, 1e-3)
+    }
+
+
+def test_rules_and_priorities_are_all_played() -> None:
+    rules = [registry.resolve("problems", problem) for problem in bandit.BY_RULE.preset("paper").problems]
+    assert {one.rule for one in rules} == {"thompson", "greedy", "epsilon", "ucb", "uniform"}
+    asked = [registry.resolve("problems", problem) for problem in active.SUITE.preset("paper").problems]
+    assert {one.priority for one in asked} == set(PRIORITIES)

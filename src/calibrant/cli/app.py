@@ -134,6 +134,7 @@ def board(
     baseline: Annotated[str | None, typer.Option(help="The agent that others are compared with.")] = None,
     metrics: Annotated[str, typer.Option(help="Columns: kl_tau10,ece; the suite's own by default.")] = "",
     agents: Annotated[str, typer.Option(help='Only these agents: mlp,"ensemble?size=10".')] = "",
+    where: Annotated[str, typer.Option(help="Only problems with these values: temp=0.1,train=10|30.")] = "",
     floor: Annotated[
         str | None, typer.Option(help="The agent that the share of the gap closed is measured to; bayes by default.")
     ] = None,
@@ -155,6 +156,7 @@ def board(
         metrics=output.words(metrics) or None,
         agents=names,
         floor=floor,
+        where=output.pairs(where),
     )
     output.board(made, "json" if json else format, out)
 

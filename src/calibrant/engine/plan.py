@@ -25,7 +25,7 @@ def make_plan(
     count = chosen.seeds if seeds is None else seeds
     if count < 1:
         raise CalibrantError(f"seeds={count} should be at least 1")
-    problems = [problem for problem in chosen.problems if _matches(suite, problem, where or {})]
+    problems = [problem for problem in chosen.problems if matches(suite, problem, where or {})]
     if not problems:
         raise CalibrantError(f"no problem of suite '{suite.name}' ({preset}) has {_show_where(where)}")
     names = dict.fromkeys(registry.canonical("agents", agent) for agent in (tuple(agents) or chosen.agents))
@@ -60,7 +60,8 @@ def _digest(content: Any, length: int = 12) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:length]
 
 
-def _matches(suite: Suite, problem: str, where: Mapping[str, object]) -> bool:
+def matches(suite: Suite, problem: str, where: Mapping[str, object]) -> bool:
+    """Whether a problem's fields have these values; a value may list several, as `10|30`."""
     built = registry.resolve("problems", problem)
     for field, value in where.items():
         if field not in vars(built):

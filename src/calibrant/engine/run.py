@@ -71,13 +71,13 @@ def run_plan(
     watch.start(len(cells), len(cells) - len(missing))
     try:
         if missing:
-            refused = refuse(missing)
-            left_out = {record.cell.id for record in refused}
-            open_cells = [cell for cell in missing if cell.id not in left_out]
-            tasks = make_tasks(open_cells, timeout, getattr(store, "url", None))
-            finished = chain([refused], make_executor(executor, workers, len(tasks)).run(tasks))
             with _interrupts() as guard:
-                for records in finished:
+                refused = refuse(missing)
+                left_out = {record.cell.id for record in refused}
+                open_cells = [cell for cell in missing if cell.id not in left_out]
+                tasks = make_tasks(open_cells, timeout, getattr(store, "url", None))
+                guard.heed()
+                for records in chain([refused], make_executor(executor, workers, len(tasks)).run(tasks)):
                     for record in records:
                         with guard.writing():
                             store.append(record)
@@ -116,7 +116,10 @@ def _reason(record: Record) -> str:
 
 
 class _Guard:
-    """Ctrl-C waits until the current record is written and counted."""
+    """Ctrl-C waits until the current record is written and counted.
+
+    It is also remembered: raised inside a callback of the garbage collector, as JAX has one, it would be lost.
+    """
 
     busy = wanted = False
 
@@ -132,6 +135,9 @@ class _Guard:
             yield
         finally:
             self.busy = False
+        self.heed()
+
+    def heed(self) -> None:
         if self.wanted:
             raise KeyboardInterrupt
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from calibrant.stats.intervals import Interval
 
 COST = "fit_cpu_seconds"
-LOSSES = ("kl_tau", "nll", "joint_nll_")  # how the names of losses begin, all of them in nats
+LOSSES = ("kl_tau", "nll", "joint_nll_", "regret", "simple_regret", "curve_kl_")  # how the names of losses begin
 WHOLE = "kl_tau10"  # what the two parts add up to
 PARTS = {"marginal": "marginal_tau10", "dependence": "dependence_tau10"}
 PART_COLOURS = {"marginal": "#6b8fb5", "dependence": "#d9a441"}
@@ -60,13 +60,13 @@ def loss_charts(board: Board) -> list[Chart]:
     """Figure 2: a panel of bars per loss, relative to the baseline where there is one; all panels in one order."""
     metrics = losses(board)
     relative = is_relative(board)
-    title = f"relative to {short_name(board.baseline or '')}" if relative else "nats"
     order = ranking(board, headline(board)) if metrics else []
     charts = []
     for metric in metrics:
         shown = [row for row in numbers(board, metric) if _ratio(row) or not relative]
         if not shown:
             continue
+        title = f"relative to {short_name(board.baseline or '')}" if relative else _unit(metric)
         values = cut([_bar(row, relative) for row in shown])
         layers: list[Spec] = [
             {
@@ -265,6 +265,10 @@ def _labelled(values: list[Spec]) -> list[Spec]:
         return near and (one["loss"], one["agent"]) < (other["loss"], other["agent"])
 
     return [v | {"label": "below" if any(crowded(v, other) for other in values) else "above"} for v in values]
+
+
+def _unit(metric: str) -> str:
+    return "regret" if "regret" in metric else "nats"
 
 
 def _whisker(title: str) -> Spec:

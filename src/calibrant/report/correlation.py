@@ -27,7 +27,7 @@ from calibrant.suites.base import Suite
 from calibrant.types import CalibrantError, Record
 
 Match: TypeAlias = Literal["spec", "method"]
-MATRIX_METRICS = ("kl_tau1", "kl_tau10")  # Figures 10 and 11
+MATRIX_METRICS = ("kl_tau1", "kl_tau10", "regret")  # Figures 10 and 11
 
 
 @dataclass(frozen=True)

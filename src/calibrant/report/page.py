@@ -18,6 +18,7 @@ from calibrant.report.charts import COST, PARTS
 from calibrant.report.correlation import Matrix, matrices
 from calibrant.report.pictures import Gallery, galleries
 from calibrant.report.style import PRIVILEGED, base_name, label, number, short_name
+from calibrant.report.timelines import Timeline, timelines
 from calibrant.suites.base import Suite
 from calibrant.types import Record
 
@@ -60,6 +61,7 @@ class SuitePage:
     published: Published | None = None
     command: str | None = None  # what makes these records again
     matrices: Sequence[Matrix] = ()
+    timelines: Sequence[Timeline] = ()
 
 
 def suite_page(
@@ -85,6 +87,7 @@ def suite_page(
         published=published,
         command=command or command_for(own, suite),
         matrices=matrices(own, suite),
+        timelines=timelines(own, suite),
     )
 
 
@@ -135,7 +138,7 @@ def sentences(page: SuitePage) -> list[str]:
         f"{_design(page.sliced, provenance.environments)}."
     ]
     said += [
-        _lead(board, metric, what, page.leaders[metric])
+        _lead(board, metric, what, page.leaders[metric], page.suite.unit)
         for metric, what in page.suite.headlines
         if page.leaders.get(metric)
     ]
@@ -159,20 +162,24 @@ def join(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _lead(board: Board, metric: str, what: str, tier: Sequence[str]) -> str:
+def _lead(board: Board, metric: str, what: str, tier: Sequence[str], unit: str) -> str:
     rows = {row.agent: row for row in board.rows if row.metric == metric}
     names = join([short_name(agent) for agent in tier])
     about = f"For {what} ({label(metric)})"
     if len(tier) > 1:
         return f"{about}, the data does not tell {names} apart: they form the leading tier."
     if not [agent for agent in rows if agent not in tier and base_name(agent) not in PRIVILEGED]:
-        return f"{about}, {names} has a loss of {number(rows[tier[0]].mean)} nats."
-    return f"{about}, {names} leads{_ratio(rows[tier[0]], board.baseline)}."
+        return f"{about}, {names} has {_loss(rows[tier[0]].mean, unit)}."
+    return f"{about}, {names} leads{_ratio(rows[tier[0]], board.baseline, unit)}."
 
 
-def _ratio(row: Row, baseline: str | None) -> str:
+def _loss(value: float, unit: str) -> str:
+    return f"a loss of {number(value)} {unit}".strip()
+
+
+def _ratio(row: Row, baseline: str | None, unit: str) -> str:
     if row.ratio is None or baseline is None or row.agent == baseline:
-        return f" with a loss of {number(row.mean)} nats"
+        return f" with {_loss(row.mean, unit)}"
     limits = (
         f" (95\N{NO-BREAK SPACE}% interval {number(row.ratio.low)} to {number(row.ratio.high)})"
         if row.ratio.low < 1e9

@@ -26,6 +26,7 @@ from calibrant.report.correlation_charts import heat_chart
 from calibrant.report.page import Published, SuitePage, sentences
 from calibrant.report.pictures import Gallery
 from calibrant.report.style import CONTROLS, SHAPES, base_name, colours, label, number, shapes, short_name
+from calibrant.report.timelines import timeline_charts
 
 DOTS = (("#0a2f57", "#fff"), ("#ffd9a8", "#3d1700"))  # fill and ring of training points of class 0 and of class 1
 AXES = {"train": ("{} training point", "{} training points"), "temp": ("temperature {}",) * 2}
@@ -63,6 +64,7 @@ def page_view(page: SuitePage, identity: str) -> View:
         "curves": curve_charts(page.sliced) if page.sliced else [],
         "parts": parts_charts(board),
         "costs": cost_charts(board),
+        "timelines": timeline_charts(page.timelines),
         "matrices": [heat_chart(matrix) for matrix in page.matrices],
     }
     every = [chart for group in drawn.values() for chart in group]
@@ -74,6 +76,8 @@ def page_view(page: SuitePage, identity: str) -> View:
         "baseline": board.baseline,
         "floor": board.floor if _gaps(page) else None,
         "relative": is_relative(board),
+        "joint": any("tau10" in metric for metric in losses(board)),
+        "losses_title": "Marginal and joint predictions" if page.suite.unit else "Decisions",
         "agents": [looks[agent] for agent in board.agents],
         "columns": _columns(page),
         "table": _table(page, looks),
@@ -267,6 +271,7 @@ def _contents(view: View) -> list[tuple[str, str]]:
     parts = [
         ("board", "Board", "table"),
         ("losses", "Losses", "losses"),
+        ("timelines", "Through time", "timelines"),
         ("curves", "Training size", "curves"),
         ("parts", "Parts", "parts"),
         ("pictures", "Pictures", "galleries"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.suites.base import Preset, Suite
+from calibrant.suites.base import Preset, Suite, Timed
 
 PRIORITIES = ("uniform", "entropy", "margin", "variation", "bald", "variance", "joint")
 
@@ -47,5 +47,10 @@ SUITE = Suite(
     headlines=(("curve_kl_tau10_dyadic", "joint predictions"), ("curve_kl_tau1", "single predictions")),
     baseline="mlp",
     axes=("dim", "priority", "labels"),
+    timed=(
+        Timed("curve_kl_tau10_dyadic", "labels", lines="priority"),
+        Timed("curve_kl_tau1", "labels", lines="priority"),
+        Timed("curve_accuracy", "labels", lines="priority"),
+    ),
     tuned_on="testbed",
 )

@@ -1,21 +1,22 @@
 """The neural bandit: what an agent's beliefs are worth when it must act on them.
 
 Osband et al., "The Neural Testbed", NeurIPS 2022, section 5 and appendix E: 2, 10 and 50 dimensions with 20 arms each,
-temperature 0.1, 50,000 steps of Thompson sampling, 20 seeds. The preset `rules` plays the same environments greedily,
-epsilon-greedily, by upper confidence bounds and at random; `laws` draws them from other networks (section 6).
+temperature 0.1, 50,000 steps of Thompson sampling, 20 seeds. `bandit-rules` plays environments of ten dimensions
+greedily, epsilon-greedily, by upper confidence bounds and at random too; `bandit-laws` draws them from other networks
+(section 6).
 """
 
 from __future__ import annotations
 
-from calibrant.suites.base import Preset, Suite
+from calibrant.suites.base import Preset, Suite, Timed
 from calibrant.suites.robustness import LAWS
 
 DIM = (2, 10, 50)
 RULES = ("thompson", "greedy", "epsilon", "ucb", "uniform")
-PAPER = (
-    *("uniform", "oracle", "mlp", "ensemble?size=30", "ensemble+?size=30"),
-    *("dropout", "bbb", "hypermodel", "epinet", "deep_kernel"),
-)
+SMALL = ("mlp", "ensemble?size=10", "ensemble+?size=10", "dropout", "bbb", "hypermodel", "epinet", "deep_kernel")
+METRICS = ("regret", "average_regret", "simple_regret", "regret_to_uniform", "fit_cpu_seconds")
+HEADLINES = (("regret", "decisions"), ("simple_regret", "late decisions"))
+COURSE = (Timed("average_regret", "steps", running=True),)
 
 
 def spec(dim: int, *, steps: int = 50_000, rule: str = "thompson", width: int = 50, activation: str = "relu") -> str:
@@ -35,22 +36,58 @@ SUITE = Suite(
             agents=("uniform", "oracle", "mlp", "ensemble?size=10", "ensemble+?size=10", "epinet"),
             seeds=8,
         ),
-        "paper": Preset(problems=tuple(spec(dim) for dim in DIM), agents=PAPER, seeds=20),
-        "rules": Preset(
-            problems=tuple(spec(10, steps=5000, rule=rule) for rule in RULES),
-            agents=("mlp", "ensemble?size=10", "ensemble+?size=10", "epinet", "deep_kernel"),
-            seeds=16,
-        ),
-        "laws": Preset(
-            problems=tuple(spec(2, steps=5000, width=width, activation=activation) for width, activation in LAWS),
-            agents=("mlp", "ensemble?size=10", "ensemble+?size=10", "dropout", "bbb", "hypermodel", "epinet"),
-            seeds=16,
+        "paper": Preset(
+            problems=tuple(spec(dim) for dim in DIM),
+            agents=(
+                *("uniform", "oracle", "mlp", "ensemble?size=30", "ensemble+?size=30"),
+                *("dropout", "bbb", "hypermodel", "epinet", "deep_kernel"),
+            ),
+            seeds=20,
         ),
     },
-    metrics=("regret", "average_regret", "simple_regret", "regret_to_uniform", "fit_cpu_seconds"),
-    headlines=(("regret", "decisions"), ("simple_regret", "late decisions")),
+    metrics=METRICS,
+    headlines=HEADLINES,
     baseline="mlp",
-    axes=("dim", "rule", "steps", "activation", "hidden"),
+    axes=("dim", "steps"),
+    timed=COURSE,
+    unit="",
+    tuned_on="testbed",
+)
+BY_RULE = Suite(
+    name="bandit-rules",
+    title="Neural bandit by other rules",
+    presets={
+        "quick": Preset(tuple(spec(2, steps=1000, rule=rule) for rule in RULES), ("mlp", "ensemble+?size=10"), seeds=8),
+        "paper": Preset(tuple(spec(10, steps=5000, rule=rule) for rule in RULES), SMALL, seeds=20),
+    },
+    metrics=METRICS,
+    headlines=HEADLINES,
+    baseline="mlp",
+    axes=("dim", "steps", "rule"),
+    timed=(Timed("average_regret", "steps", lines="rule", running=True),),
+    unit="",
+    tuned_on="testbed",
+)
+BY_LAW = Suite(
+    name="bandit-laws",
+    title="Neural bandit under other generative models",
+    presets={
+        "quick": Preset(
+            tuple(spec(2, steps=500, width=width, activation=activation) for width, activation in LAWS),
+            ("mlp", "ensemble?size=10", "ensemble+?size=10", "epinet"),
+            seeds=4,
+        ),
+        "paper": Preset(
+            tuple(spec(2, steps=5000, width=width, activation=activation) for width, activation in LAWS),
+            SMALL,
+            seeds=20,
+        ),
+    },
+    metrics=METRICS,
+    headlines=HEADLINES,
+    baseline="mlp",
+    axes=("activation", "hidden", "steps"),
     compared=("activation", "hidden"),
+    unit="",
     tuned_on="testbed",
 )

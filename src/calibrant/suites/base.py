@@ -12,6 +12,16 @@ JOINT_AND_SINGLE = (("kl_tau10", "joint predictions"), ("kl_tau1", "single predi
 
 
 @dataclass(frozen=True)
+class Timed:
+    """A score whose items are its course: what time is counted in, and what the lines of its charts are."""
+
+    metric: str
+    axis: str  # steps, labels
+    lines: str = "agent"  # or a field of the problem: then every agent has a panel
+    running: bool = False  # shown as the mean since the beginning
+
+
+@dataclass(frozen=True)
 class Preset:
     """A size of a suite: canonical problem specs, default agents, and how many seeds of each problem."""
 
@@ -32,6 +42,8 @@ class Suite:
     axes: tuple[str, ...]  # the spec fields that vary: what `--by` and `--where` take
     compared: tuple[str, ...] = ()  # axes between whose values agents' scores are correlated, the others at default
     headlines: tuple[tuple[str, str], ...] = JOINT_AND_SINGLE  # losses, what each judges; the first ranks
+    timed: tuple[Timed, ...] = ()  # what is drawn against time
+    unit: str = "nats"  # of the headlines
     tuned_on: str | None = None  # the suite whose tuned hyperparameters apply; its own by default
 
     def owns(self, problem: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.suites.base import Preset, Suite
+from calibrant.suites.base import Preset, Suite, Timed
 
 TABLES = ("iris", "wine_quality", "german_credit")
 IMAGES = ("mnist", "fashion_mnist", "mnist_shot_noise", "cifar10")
@@ -30,4 +30,6 @@ SUITE = Suite(
     headlines=(("regret_to_uniform", "decisions"), ("simple_regret", "late decisions")),
     baseline="mlp",
     axes=("data", "steps"),
+    timed=(Timed("average_regret", "steps", running=True),),
+    unit="",
 )
