@@ -16,7 +16,7 @@ from calibrant.metrics.projection import projected_log_likelihood
 from calibrant.problems.logistic import Logistic
 from calibrant.train.evidence import log_evidence, log_likelihood
 
-DIMS = (1, 2, 3, 5, 10, 30, 100, 300, 1000)
+DIMS = (1, 2, 3, 5, 10, 30, 100)
 TAU, TEMP, WORLDS = 10_000, 0.01, 1000
 SEEDS = 8
 
