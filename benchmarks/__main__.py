@@ -1,14 +1,14 @@
-"""`python -m benchmarks [kernel] [commands] [sweep] [agents] [real] [--full]`: prints a Markdown table row by row."""
+"""`python -m benchmarks [kernel] [commands] [sweep] [agents] [real] [projection] [--full]`: a Markdown table."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
 
-from benchmarks import commands, kernel, real, sweep
+from benchmarks import commands, kernel, projection, real, sweep
 from benchmarks.measure import Row
 
-PARTS = ("kernel", "commands", "sweep", "agents", "real")
+PARTS = ("kernel", "commands", "sweep", "agents", "real", "projection")
 
 
 def main(words: list[str]) -> None:
@@ -23,6 +23,7 @@ def main(words: list[str]) -> None:
         "sweep": lambda: sweep.rows(full),
         "agents": lambda: sweep.sampled_rows(full),
         "real": real.rows,
+        "projection": projection.rows,
     }
     found: list[Row] = []
     for part in chosen:

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from calibrant.report.board import Board, Row
-from calibrant.report.charts import Chart, cost_charts, curve_charts, loss_charts, losses, parts_charts
+from calibrant.report.charts import Chart, cost_charts, loss_charts, losses, parts_charts
+from calibrant.report.curves import curve_charts
 from calibrant.stats.intervals import Interval
 
 LOSSES = ("kl_tau1", "kl_tau10", "kl_tau10_dyadic")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calibrant import registry
 from calibrant.report.board import make_board
-from calibrant.report.charts import curve_charts
+from calibrant.report.curves import curve_charts
 from calibrant.report.page import sentences, suite_page
 from calibrant.suites.base import Suite
 from calibrant.types import Cell, Record, Scores

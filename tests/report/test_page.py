@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from calibrant.report.charts import curve_charts, loss_charts
+from calibrant.report.charts import loss_charts
+from calibrant.report.curves import curve_charts
 from calibrant.report.page import command_for, sentences, suite_page, summarise
 from calibrant.suites.real import SUITE as REAL
 from calibrant.suites.testbed import SUITE

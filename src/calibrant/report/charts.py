@@ -2,15 +2,15 @@
 
 Every chart takes a parameter `hidden`, the agents that are not to be drawn. A function returns an empty list where
 the board holds too little to draw. The figures follow the Neural Testbed paper (Osband et al., 2022): normalised
-losses (its Figure 2), losses against training size (4, 5, 13, 14), cost against quality (15). The split of the joint
-loss into a marginal and a dependence part is ours.
+losses (its Figure 2), cost against quality (15); `report.curves` has its losses against training size. The split of
+the joint loss into a marginal and a dependence part is ours.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from calibrant.report.encodings import (
     VISIBLE,
@@ -19,7 +19,6 @@ from calibrant.report.encodings import (
     chart,
     colour,
     cut,
-    dash,
     finite,
     interval,
     point,
@@ -40,7 +39,6 @@ LOSSES = ("kl_tau", "nll", "joint_nll_", "regret", "simple_regret", "curve_kl_")
 WHOLE = "kl_tau10"  # what the two parts add up to
 PARTS = {"marginal": "marginal_tau10", "dependence": "dependence_tau10"}
 PART_COLOURS = {"marginal": "#6b8fb5", "dependence": "#d9a441"}
-PANELS = {"temp": "temperature", "dim": "dimension"}
 LABEL_PLACE = {"expr": "datum.label === 'below' ? 14 : -10"}
 LIMITS = ("low", "high")
 DIAMOND = {"type": "point", "shape": "diamond", "filled": True, "size": 80, "opacity": 1, "fill": "currentColor"}
@@ -67,7 +65,7 @@ def loss_charts(board: Board) -> list[Chart]:
         if not shown:
             continue
         title = f"relative to {short_name(board.baseline or '')}" if relative else _unit(metric)
-        values = cut([_bar(row, relative) for row in shown])
+        values = cut([bar(row, relative) for row in shown])
         layers: list[Spec] = [
             {
                 "mark": {"type": "bar", "cornerRadiusEnd": 2, "height": {"band": 0.62}, "opacity": 0.88},
@@ -89,27 +87,14 @@ def loss_charts(board: Board) -> list[Chart]:
     return charts
 
 
-def curve_charts(board: Board) -> list[Chart]:
-    """Figures 4, 5, 13, 14: loss against training size, a panel per temperature and dimension; `metric` chooses."""
-    metrics = losses(board)
-    rows = [row for metric in metrics for row in numbers(board, metric) if "train" in row.slice]
-    if len({row.slice["train"] for row in rows}) < 2:
-        return []
-    agents = sorted({row.agent for row in rows})
-    panels: dict[tuple[tuple[str, Any], ...], list[Row]] = {}
-    for row in rows:
-        panels.setdefault(tuple((name, value) for name, value in row.slice.items() if name != "train"), []).append(row)
-    return [_curve_chart(panels[panel], dict(panel), agents, headline(board)) for panel in sorted(panels)]
-
-
 def parts_charts(board: Board) -> list[Chart]:
     """The joint loss split in two: what single predictions lose, and what modelling their dependence adds or saves."""
     rows = {(row.agent, part): row for part, metric in PARTS.items() for row in numbers(board, metric)}
     agents = [agent for agent in ranking(board, WHOLE) if all((agent, part) in rows for part in PARTS)]
     if not agents:
         return []
-    values = [_bar(row, False) | {"part": part} for (agent, part), row in rows.items() if agent in agents]
-    sums = cut([_bar(row, False) for row in numbers(board, WHOLE) if row.agent in agents])
+    values = [bar(row, False) | {"part": part} for (agent, part), row in rows.items() if agent in agents]
+    sums = cut([bar(row, False) for row in numbers(board, WHOLE) if row.agent in agents])
     totals: Spec = {"data": {"values": sums}, "transform": [VISIBLE]}
     title = "nats at τ=10"
     layers: list[Spec] = [
@@ -213,40 +198,8 @@ def numbers(board: Board, metric: str) -> list[Row]:
     return [row for row in board.rows if row.metric == metric and math.isfinite(row.mean)]
 
 
-def _curve_chart(rows: list[Row], panel: dict[str, Any], agents: list[str], chosen: str) -> Chart:
-    values = []
-    sizes = sorted({row.slice["train"] for row in rows})
-    for metric in dict.fromkeys(row.metric for row in rows):  # not every panel need have a number for each
-        values += cut(
-            [_bar(row, False) | {"metric": metric, "train": row.slice["train"]} for row in rows if row.metric == metric]
-        )
-    axis = {"values": sizes, "grid": False, "format": "d", "labelOverlap": True}
-    x = quantity("train", "training points", scale={"type": "log", "nice": False, "padding": 8}, axis=axis)
-    y = {"axis": {"tickCount": 5}, "scale": {"nice": 5}}
-    low, mean = quantity("low", "loss in nats", **y), quantity("mean", "loss in nats", **y)
-    band = {"mark": {"type": "area", "opacity": 0.16}, "encoding": {"y": low, "y2": {"field": "high"}}}
-    layers: list[Spec] = [
-        *where_known(values, LIMITS, band),
-        {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"y": mean, "strokeDash": dash(agents)}},
-        {
-            "mark": {"type": "point", "filled": True, "size": 46, "opacity": 1},
-            "encoding": {
-                "y": mean,
-                "shape": shape(agents),
-                "tooltip": tooltip(train="training points", value="loss", interval="95 % interval"),
-            },
-        },
-    ]
-    words = [f"{PANELS.get(name, name)} {value}" for name, value in panel.items()]
-    title = ", ".join(words) or "all environments"
-    spec = chart(values, layers, {"x": x, "color": colour(agents)}, title=title, height=290)
-    spec["params"] = [*spec["params"], {"name": "metric", "value": chosen}]
-    spec["transform"] = [*spec["transform"], {"filter": "datum.metric === metric"}]
-    name = "-".join(["curve", *map(str, panel.values())])
-    return Chart(name, f"loss against training size, {title}: a line per agent", spec)
-
-
-def _bar(row: Row, relative: bool) -> Spec:
+def bar(row: Row, relative: bool) -> Spec:
+    """A board's row as a data row: its mean, or the ratio to the baseline."""
     shown = (_ratio(row) if relative else None) or row
     return point(row, shown.mean, shown.low, shown.high)
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from calibrant.report.charts import THICK, Chart
 from calibrant.report.correlation import Comparison, Matrix, Side
 from calibrant.report.encodings import Spec, chart, colour, finite, interval, quantity, shape, tooltip, where_known
+from calibrant.report.labels import Box, Place, place_names
 from calibrant.report.style import label, short_name
 from calibrant.report.wording import quantity as estimate
 from calibrant.stats.intervals import Interval
 
 SHADES = ("#c8641b", "#f2f2f2", "#0b6fb8")  # of -1, 0 and 1
 AROUND = 0.04  # free space around the points, as a share of the axis
+HIGH, NARROW, BESIDE = 420, 480, 140  # a scatter's height, the width that names are placed for, their room at its right
 
 
 def scatter_chart(found: Comparison) -> Chart:
@@ -23,7 +25,8 @@ def scatter_chart(found: Comparison) -> Chart:
         | _place("a", point.a)
         | _place("b", point.b)
         | {"a_said": _said(point.a), "b_said": _said(point.b)}
-        for point in found.points
+        | {"dx": place.dx, "dy": place.dy, "side": place.side, "far": place.far}
+        for point, place in zip(found.points, name_places(found, Box(0, 0, NARROW, HIGH)), strict=True)
     ]
     agents = [point.agent for point in found.points]
     axes = {name: _axis([getattr(point, name) for point in found.points]) for name in ("a", "b")}
@@ -39,11 +42,17 @@ def scatter_chart(found: Comparison) -> Chart:
             "encoding": at | {"shape": shape(agents), "tooltip": tooltip(a_said=titles["a"], b_said=titles["b"])},
         },
         {
-            "mark": {"type": "text", "align": "left", "dx": 10, "dy": -10, "fontWeight": 600},
+            "transform": [{"filter": "datum.far"}],
+            "mark": {"type": "rule", "opacity": 0.5} | {f"{axis}2Offset": _of(f"d{axis}") for axis in "xy"},
+            "encoding": at | {"x2": {"field": "a"}, "y2": {"field": "b"}, "color": {"value": "currentColor"}},
+        },
+        {
+            "mark": {"type": "text", "align": _of("side"), "dx": _of("dx"), "dy": _of("dy"), "fontWeight": 600}
+            | {"baseline": "middle"},
             "encoding": at | {"text": {"field": "name"}, "color": {"value": "currentColor"}},
         },
     ]
-    spec = chart(values, layers, {"color": colour(agents)}, height=420)
+    spec = chart(values, layers, {"color": colour(agents)}, height=HIGH)
     return Chart("correlation", f"{titles['b']} against {titles['a']}: a point per agent", spec)
 
 
@@ -93,6 +102,15 @@ def heat_chart(found: Matrix) -> Chart:
     return Chart(name, f"correlation of agents' scores between values of {found.field}, {label(found.metric)}", spec)
 
 
+def name_places(found: Comparison, frame: Box) -> list[Place]:
+    """Where agents' names stand in a scatter whose axes span the frame; a name may reach out of it to the right."""
+    across = placed([point.a for point in found.points], frame.left, frame.right)
+    upright = placed([point.b for point in found.points], frame.bottom, frame.top)
+    points = [(across(point.a.mean), upright(point.b.mean)) for point in found.points]
+    names = [short_name(point.agent) for point in found.points]
+    return place_names(points, names, Box(frame.left, frame.top, frame.right + BESIDE, frame.bottom))
+
+
 def side_title(side: Side) -> str:
     return f"{side.suite}: {label(side.metric)}"
 
@@ -114,6 +132,23 @@ def extent(points: Sequence[Interval]) -> tuple[float, float, bool]:
         return low / reach, high * reach, True
     reach = AROUND * (high - low) or 1.0
     return low - reach, high + reach, False
+
+
+def placed(points: Sequence[Interval], start: float, end: float) -> Callable[[float], float]:
+    """From a number to its place on an axis between two ends."""
+    low, high, logarithmic = extent(points)
+    bend: Callable[[float], float] = math.log if logarithmic else float
+    first, last = bend(low), bend(high)
+
+    def place(value: float) -> float:
+        return start + (end - start) * (bend(min(max(value, low), high)) - first) / ((last - first) or 1.0)
+
+    return place
+
+
+def _of(field: str) -> Spec:
+    """A mark's property that every row has its own value of."""
+    return {"expr": f"datum.{field}"}
 
 
 def _axis(points: Sequence[Interval]) -> Spec:

@@ -12,8 +12,9 @@ from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from calibrant.report.correlation import Comparison, Matrix
-from calibrant.report.correlation_charts import SHADES, extent, side_title
+from calibrant.report.correlation_charts import SHADES, extent, name_places, placed, side_title
 from calibrant.report.files import write_whole
+from calibrant.report.labels import Box
 from calibrant.report.style import FONT, colours, label, number, short_name
 from calibrant.stats.intervals import Interval
 from calibrant.types import CalibrantError
@@ -54,12 +55,15 @@ def scatter_svg(found: Comparison) -> str:
     parts += [_text((LEFT + right) / 2, HIGH - 10, side_title(found.a), "middle")]
     parts += [_text(16, (TOP + bottom) / 2, side_title(found.b), "middle", turned=True)]
     paint = colours(point.agent for point in found.points)
-    for point in found.points:
+    names = name_places(found, Box(LEFT, TOP, right, bottom))
+    for point, name in zip(found.points, names, strict=True):
         colour, (at, up) = paint[point.agent], (x(point.a.mean), y(point.b.mean))
         parts += [_line(x(low), up, x(high), up, colour) for low, high in _known(point.a)]
         parts += [_line(at, y(low), at, y(high), colour) for low, high in _known(point.b)]
         parts += [f'<circle cx="{at:.1f}" cy="{up:.1f}" r="5" fill="{colour}"/>']
-        parts += [_text(at + 9, up - 7, short_name(point.agent), "start")]
+        parts += [_line(at, up, at + name.dx, up + name.dy, "#aaa")] * name.far
+        anchor = "start" if name.side == "left" else "end"
+        parts += [_text(at + name.dx, up + name.dy + 4, short_name(point.agent), anchor)]
     return _drawing(WIDE, HIGH, f"{side_title(found.b)} against {side_title(found.a)}, a point per agent", parts)
 
 
@@ -86,14 +90,8 @@ def matrix_svg(found: Matrix) -> str:
 
 def _scale(points: Sequence[Interval], start: float, end: float) -> tuple[Scale, list[float]]:
     """From a number to its place, and where the axis has ticks."""
-    low, high, logarithmic = extent(points)
-    bend: Scale = math.log if logarithmic else float
-    first, last = bend(low), bend(high)
-
-    def place(value: float) -> float:
-        return start + (end - start) * (bend(min(max(value, low), high)) - first) / ((last - first) or 1.0)
-
-    return place, _ticks(low, high)
+    low, high, _ = extent(points)
+    return placed(points, start, end), _ticks(low, high)
 
 
 def _ticks(low: float, high: float) -> list[float]:

@@ -22,7 +22,7 @@ from calibrant.report.timelines import Timeline, timelines
 from calibrant.suites.base import Suite
 from calibrant.types import Record
 
-SLICES = ("data", "dim", "train", "temp")
+SLICES = ("coins", "data", "dim", "train", "temp")
 DEFINED = "defined"  # digests of what the problem, the agent and the metrics meant: for programs
 DATE = "date"  # the provenance entry that holds a record's day, ISO 8601
 
@@ -209,8 +209,9 @@ def _design(sliced: Board | None, environments: int) -> str:
     """How the environments come about: sizes x temperatures x seeds, where that is what they are."""
     if sliced is None:
         return ""
-    names = {"train": "training size", "temp": "temperature"}
-    sides = {axis: len({row.slice[axis] for row in sliced.rows}) for axis in sliced.by}
+    names = {"train": "training size", "temp": "temperature", "dim": "dimension", "coins": "bag size"}
+    values = {axis: {row.slice[axis] for row in sliced.rows} for axis in sliced.by}
+    sides = {axis: len(found) for axis, found in values.items() if found != {0}}  # no training data is no size
     settings = len({tuple(row.slice.values()) for row in sliced.rows})
     seeds, rest = divmod(environments, settings)
     shown = [_count(side, names.get(axis, axis)) for axis, side in sides.items()]

@@ -14,7 +14,6 @@ from calibrant import registry
 from calibrant.report.board import COSTS, Board, Row, better
 from calibrant.report.charts import (
     cost_charts,
-    curve_charts,
     headline,
     is_relative,
     loss_charts,
@@ -23,6 +22,7 @@ from calibrant.report.charts import (
     parts_charts,
 )
 from calibrant.report.correlation_charts import heat_chart
+from calibrant.report.curves import ALONG, curve_charts, runs_along
 from calibrant.report.page import Published, SuitePage, sentences
 from calibrant.report.pictures import Gallery
 from calibrant.report.style import CONTROLS, SHAPES, base_name, colours, label, number, shapes, short_name
@@ -61,7 +61,7 @@ def page_view(page: SuitePage, identity: str) -> View:
     looks = _looks({*board.agents, *(strip.agent for gallery in page.pictures for strip in gallery.strips)})
     drawn = {
         "losses": loss_charts(board),
-        "curves": curve_charts(page.sliced) if page.sliced else [],
+        "curves": curve_charts(page.sliced, page.suite.expected) if page.sliced else [],
         "parts": parts_charts(board),
         "costs": cost_charts(board),
         "timelines": timeline_charts(page.timelines),
@@ -86,6 +86,8 @@ def page_view(page: SuitePage, identity: str) -> View:
         "has_charts": bool(every),
         "specs": {chart.name: chart.spec | {"description": chart.alt} for chart in every},
         "curve_metrics": _curve_metrics(page.sliced),
+        "along": ALONG[(page.sliced and runs_along(page.sliced)) or "train"],
+        "theory": page.suite.expected is not None,
         "galleries": _galleries(page, identity, looks),
         "published": _published(page.published, board) if page.published else None,
         "command": page.command,
@@ -272,7 +274,7 @@ def _contents(view: View) -> list[tuple[str, str]]:
         ("board", "Board", "table"),
         ("losses", "Losses", "losses"),
         ("timelines", "Through time", "timelines"),
-        ("curves", "Training size", "curves"),
+        ("curves", view["along"].capitalize(), "curves"),
         ("parts", "Parts", "parts"),
         ("pictures", "Pictures", "galleries"),
         ("cost", "Cost", "costs"),

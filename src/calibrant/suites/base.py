@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from calibrant import registry
 from calibrant.types import CalibrantError
 
 JOINT_AND_SINGLE = (("kl_tau10", "joint predictions"), ("kl_tau1", "single predictions"))
+
+# (agent, metric, the values of the suite's axes) -> what theory expects of the score, None where it says nothing
+Expected: TypeAlias = Callable[[str, str, Mapping[str, Any]], float | None]
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class Suite:
     timed: tuple[Timed, ...] = ()  # what is drawn against time
     unit: str = "nats"  # of the headlines
     tuned_on: str | None = None  # the suite whose tuned hyperparameters apply; its own by default
+    expected: Expected | None = None  # closed forms, drawn beside what is measured
 
     def owns(self, problem: str) -> bool:
         return any(problem in preset.problems for preset in self.presets.values())
