@@ -121,15 +121,19 @@ class Results:
         metric_b: str | None = None,
         agents: Sequence[str] | None = None,
         match: Match = "spec",
+        where_a: Mapping[str, object] | None = None,
+        where_b: Mapping[str, object] | None = None,
+        blocks: int = 0,
     ) -> Comparison:
         """Whether agents that score well on suite `a` score well on suite `b`; dyadic joint scores unless told.
 
-        With `match="method"` an agent may have other parameters on either side, as when it is tuned for each.
+        With `match="method"` an agent may have other parameters on either side, as when it is tuned for each. With
+        `blocks` seeds are divided into so many repetitions of the measurement, which are correlated too.
         """
         from calibrant.report.correlation import compare
 
-        sides = [(_suite(name), self.records(name)) for name in (a, b)]
-        return compare(*sides, metrics=(metric_a, metric_b), agents=agents, match=match)
+        sides = [(_suite(name), self.records(name, where=where)) for name, where in ((a, where_a), (b, where_b))]
+        return compare(*sides, metrics=(metric_a, metric_b), agents=agents, match=match, blocks=blocks)
 
     def correlate_values(
         self,
@@ -139,11 +143,13 @@ class Results:
         metric: str | None = None,
         agents: Sequence[str] | None = None,
         kind: Kind = "pearson",
+        where: Mapping[str, object] | None = None,
     ) -> Matrix:
         """Whether agents score alike at every value of a field of a suite's problems, as between activations."""
         from calibrant.report.correlation import compare_values
 
-        return compare_values(self.records(suite), _suite(suite), field, metric=metric, agents=agents, kind=kind)
+        records = self.records(suite, where=where)
+        return compare_values(records, _suite(suite), field, metric=metric, agents=agents, kind=kind)
 
     def report(self, path: str | Path, suites: Sequence[str] = (), *, baseline: str | None = None) -> Path:
         """Write the one-file HTML report of these suites, or of all that have records."""

@@ -88,7 +88,9 @@ def test_what_is_wrong_is_one_sentence(capsys: pytest.CaptureFixture[str], store
     at = ("--store", store)
     assert "name two suites" in sentence(capsys, "testbed", *at)
     assert "name two suites" in sentence(capsys, "testbed", "testbed-hd", "--by", "train", *at)
-    assert "give --metric-a alone" in sentence(capsys, "testbed", "--by", "temp", "--metric-b", "ece", *at)
+    assert "give --metric-a and --where-a alone" in sentence(
+        capsys, "testbed", "--by", "temp", "--metric-b", "ece", *at
+    )
     assert "at least 3 agents" in sentence(capsys, "testbed", "testbed-hd", "--agents", AGENTS.rpartition(",")[0], *at)
     assert "unknown suite 'testbet'" in sentence(capsys, "testbet", "testbed", *at)
     assert "FILE.html or FILE.svg" in sentence(capsys, "testbed", "testbed-hd", "-o", "figure.png", *at)

@@ -19,6 +19,7 @@ from calibrant.stats.correlation import (
     Measured,
     coefficient,
     correlate,
+    correlate_blocks,
     correlation_matrix,
     drawn_means,
     environment_weights,
@@ -161,3 +162,22 @@ def test_the_interval_of_drawn_environments_holds_the_truth_about_as_often_as_it
         one = correlate(*sides, draws=300)[0]
         held += one.low <= truth <= one.high
     assert 0.82 <= held / 200 <= 0.97
+
+
+def test_blocks_are_repetitions_of_the_measurement() -> None:
+    """Two agents in three blocks of two seeds: means by hand, and the coefficient over all six pairs."""
+    a = Measured(np.array([[1.0, 2, 3, 4, 5, 6], [10, 20, 30, 40, 50, 60]]), tuple(("p", seed) for seed in range(6)))
+    b = Measured(np.array([[1.0, 4, 9], [100, 400, 900]]), tuple(("q", seed) for seed in range(3)))
+    (here, there), found = correlate_blocks(a, b, 3, draws=50)
+    np.testing.assert_allclose(here, [[2.5, 3.5, 4.5], [25, 35, 45]])
+    np.testing.assert_allclose(there, b.values)
+    for one in found:
+        assert one.n == 6
+        assert one.value == pytest.approx(float(coefficient(here.reshape(-1), there.reshape(-1), one.kind)))
+        assert one.low <= one.value + 1e-9 and one.high <= 1
+
+
+def test_more_blocks_than_seeds_are_refused() -> None:
+    side = Measured(np.ones((3, 4)), tuple(("p", seed) for seed in range(4)))
+    with pytest.raises(CalibrantError, match="5 blocks need at least as many seeds on either side; block 4 has no"):
+        correlate_blocks(side, side, 5)

@@ -189,6 +189,9 @@ def correlate(
     match: Annotated[
         Literal["spec", "method"], typer.Option(help="method: an agent may have other parameters on either side.")
     ] = "spec",
+    where_a: Annotated[str, typer.Option(help="Only problems of the first suite with these values: temp=0.1.")] = "",
+    where_b: Annotated[str, typer.Option(help="Likewise of the second suite: dim=50.")] = "",
+    blocks: Annotated[int, typer.Option(min=0, help="Also correlate agents in so many blocks of seeds each.")] = 0,
     kind: Annotated[Literal["pearson", "log", "rank"], typer.Option(help="With --by: which coefficient.")] = "pearson",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Also draw it: FILE.html or FILE.svg.")] = None,
     store: Store = DEFAULT_STORE,
@@ -197,7 +200,10 @@ def correlate(
     """Whether agents that score well on one suite score well on another: correlations with bootstrap intervals."""
     from calibrant.cli.correlating import correlate_suites
 
-    found = correlate_suites(a, b, by, metric_a, metric_b, output.words(agents) or None, kind, match, store)
+    found = correlate_suites(
+        a, b, by, metric_a, metric_b, output.words(agents) or None, kind, match,
+        output.pairs(where_a), output.pairs(where_b), blocks, store,
+    )  # fmt: skip
     output.correlation(found, out, json)
 
 

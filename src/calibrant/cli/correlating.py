@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from calibrant.api import load
 from calibrant.report.correlation import Comparison, Match, Matrix
@@ -19,14 +19,20 @@ def correlate_suites(
     agents: Sequence[str] | None,
     kind: Kind,
     match: Match,
+    where_a: Mapping[str, str],
+    where_b: Mapping[str, str],
+    blocks: int,
     store: str,
 ) -> Comparison | Matrix:
     if (b is None) == (by is None):
         raise CalibrantError("name two suites, as in `correlate testbed real`, or one with --by FIELD")
     results = load(store)
     if by is not None:
-        if metric_b is not None:
-            raise CalibrantError("--by correlates within one suite, by one metric: give --metric-a alone")
-        return results.correlate_values(a, by, metric=metric_a, agents=agents, kind=kind)
+        if metric_b is not None or where_b or blocks:
+            raise CalibrantError("--by correlates within one suite: give --metric-a and --where-a alone")
+        return results.correlate_values(a, by, metric=metric_a, agents=agents, kind=kind, where=where_a)
     assert b is not None
-    return results.correlate(a, b, metric_a=metric_a, metric_b=metric_b, agents=agents, match=match)
+    return results.correlate(
+        a, b, metric_a=metric_a, metric_b=metric_b, agents=agents, match=match,
+        where_a=where_a, where_b=where_b, blocks=blocks,
+    )  # fmt: skip

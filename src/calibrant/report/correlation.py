@@ -20,11 +20,20 @@ import numpy as np
 from calibrant import registry
 from calibrant.report.board import better, strict
 from calibrant.report.style import CONTROLS, base_name
-from calibrant.stats.correlation import FEWEST, PERCENTILES, Correlation, Kind, Measured, correlate, correlation_matrix
+from calibrant.stats.correlation import (
+    FEWEST,
+    PERCENTILES,
+    Correlation,
+    Kind,
+    Measured,
+    correlate,
+    correlate_blocks,
+    correlation_matrix,
+)
 from calibrant.stats.intervals import Interval, estimates
 from calibrant.stats.panel import Panel, make_panel
 from calibrant.suites.base import Suite
-from calibrant.types import CalibrantError, Record
+from calibrant.types import Array, CalibrantError, Record
 
 Match: TypeAlias = Literal["spec", "method"]
 MATRIX_METRICS = ("kl_tau1", "kl_tau10", "regret")  # Figures 10 and 11
@@ -50,6 +59,16 @@ class Point:
 
 
 @dataclass(frozen=True)
+class Repeated:
+    """An agent's mean scores in one block of seeds."""
+
+    agent: str
+    block: int
+    a: float
+    b: float
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Two suites over the agents that both have; agents left out stand with the reason."""
 
@@ -58,6 +77,8 @@ class Comparison:
     points: tuple[Point, ...]
     correlations: tuple[Correlation, ...]
     left_out: Mapping[str, str]
+    repeated: tuple[Repeated, ...] = ()  # every agent in every block of seeds
+    block_correlations: tuple[Correlation, ...] = ()  # over these
 
     def to_json(self) -> dict[str, Any]:
         found: dict[str, Any] = strict(dataclasses.asdict(self) | {"percentiles": list(PERCENTILES)})
@@ -92,8 +113,12 @@ def compare(
     metrics: tuple[str | None, str | None] = (None, None),
     agents: Sequence[str] | None = None,
     match: Match = "spec",
+    blocks: int = 0,
 ) -> Comparison:
-    """Correlate agents' scores between two suites, which may be one suite by two metrics."""
+    """Correlate agents' scores between two suites, which may be one suite by two metrics.
+
+    With `blocks`, seeds are divided into so many blocks, and all pairs of agent and block are correlated too.
+    """
     names = [metric or usual_metric(suite) for metric, (suite, _) in zip(metrics, (first, second), strict=True)]
     panels = [_panel(records, suite, name) for (suite, records), name in zip((first, second), names, strict=True)]
     titles = [f"suite '{suite.name}'" for suite, _ in (first, second)]
@@ -105,6 +130,7 @@ def compare(
         agents = None if agents is None else list(dict.fromkeys(map(base_name, agents)))
     chosen, left_out = _choose([_scored(*one) for one in zip(panels, names, strict=True)], titles, agents)
     a, b = (_measured(panel, name, chosen, title) for panel, name, title in zip(panels, names, titles, strict=True))
+    means, over_blocks = correlate_blocks(a, b, blocks) if blocks else (None, ())
     return Comparison(
         a=Side(first[0].name, names[0], len(a.environments)),
         b=Side(second[0].name, names[1], len(b.environments)),
@@ -114,6 +140,17 @@ def compare(
         ),
         correlations=correlate(a, b),
         left_out=left_out,
+        repeated=() if means is None else _repeated(chosen, *means),
+        block_correlations=over_blocks,
+    )
+
+
+def _repeated(agents: Sequence[str], a: Array, b: Array) -> tuple[Repeated, ...]:
+    """From the means of both sides, [agents, blocks]."""
+    return tuple(
+        Repeated(agent, block, float(a[row, block]), float(b[row, block]))
+        for row, agent in enumerate(agents)
+        for block in range(a.shape[1])
     )
 
 

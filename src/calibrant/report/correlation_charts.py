@@ -7,7 +7,18 @@ from collections.abc import Callable, Sequence
 
 from calibrant.report.charts import THICK, Chart
 from calibrant.report.correlation import Comparison, Matrix, Side
-from calibrant.report.encodings import Spec, chart, colour, finite, interval, quantity, shape, tooltip, where_known
+from calibrant.report.encodings import (
+    VISIBLE,
+    Spec,
+    chart,
+    colour,
+    finite,
+    interval,
+    quantity,
+    shape,
+    tooltip,
+    where_known,
+)
 from calibrant.report.labels import Box, Place, place_names
 from calibrant.report.style import label, short_name
 from calibrant.report.wording import quantity as estimate
@@ -34,7 +45,18 @@ def scatter_chart(found: Comparison) -> Chart:
     at: Spec = {"x": quantity("a", titles["a"], **axes["a"]), "y": quantity("b", titles["b"], **axes["b"])}
     across = {"x": quantity("a_low", titles["a"], **axes["a"]), "x2": {"field": "a_high"}}
     upright = {"y": quantity("b_low", titles["b"], **axes["b"]), "y2": {"field": "b_high"}}
+    repeats: list[Spec] = [
+        {"agent": one.agent, "name": short_name(one.agent), "a": finite(one.a), "b": finite(one.b)}
+        for one in found.repeated
+    ]
+    cloud: Spec = {
+        "data": {"values": repeats},
+        "transform": [VISIBLE],
+        "mark": {"type": "point", "filled": True, "size": 26, "opacity": 0.45, "clip": True},
+        "encoding": at,
+    }
     layers: list[Spec] = [
+        *[cloud] * bool(repeats),
         *where_known(values, ("a_low", "a_high"), {"mark": THICK, "encoding": at | across}),
         *where_known(values, ("b_low", "b_high"), {"mark": THICK, "encoding": at | upright}),
         {

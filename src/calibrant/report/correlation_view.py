@@ -70,7 +70,14 @@ def _tables(found: Comparison | Matrix) -> list[tuple[str, Table]]:
         for one in found.correlations
     ]
     titles = ["correlation", "value", "environments drawn anew", "agents drawn anew"]
-    return [("Scores", [head, *scores]), ("Correlations", [titles, *coefficients])]
+    tables = [("Scores", [head, *scores]), ("Correlations", [titles, *coefficients])]
+    if found.block_correlations:
+        lines = [
+            [KIND_WORDS[one.kind], _number(one.value), _limits(one.low, one.high)] for one in found.block_correlations
+        ]
+        over = f"over {len(found.repeated)} pairs of agent and block"
+        tables.append(("Blocks of seeds", [[over, "value", "blocks drawn anew"], *lines]))
+    return tables
 
 
 def _triangle(found: Matrix) -> Table:

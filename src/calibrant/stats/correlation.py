@@ -15,6 +15,10 @@ with one environment are collapsed as for means.
 *Agents drawn anew.* The measurements are given; how far does the coefficient hang on which agents were chosen? Agents
 are drawn with replacement, as many as there are; draws of fewer than three different agents are passed over, for two
 points lie on a line. Below five agents nearly every draw is of that sort, and there is no such interval.
+
+*Blocks of seeds.* Osband et al. ("The Neural Testbed", 2022, Figures 8 and 9) repeat both measurements ten times and
+correlate all pairs of an agent and a repetition. Here seeds are divided into blocks, each of which is a repetition;
+for the interval blocks are drawn anew, the same ones for all agents. Noise within agents then weakens the coefficient.
 """
 
 from __future__ import annotations
@@ -80,6 +84,33 @@ def correlate(a: Measured, b: Measured, draws: int = DRAWS, seed: int = 0) -> tu
     """The coefficients of two sides that hold the same agents in the same order, one of each kind."""
     drawn = drawn_means([a, b], draws, seed)
     return tuple(_correlation(kind, [a.means, b.means], drawn, seed) for kind in KINDS)
+
+
+def correlate_blocks(
+    a: Measured, b: Measured, blocks: int, draws: int = DRAWS, seed: int = 0
+) -> tuple[tuple[Array, Array], tuple[Correlation, ...]]:
+    """The mean scores of every agent in every block, [agents, blocks] of each side, and the coefficients over all."""
+    means = block_means(a, blocks), block_means(b, blocks)
+    picked = Stream("correlation", seed, "blocks", blocks).integers(blocks, draws, blocks)
+    found = []
+    for kind in KINDS:
+        x, y = (side.reshape(-1) for side in means)
+        anew = [np.moveaxis(side[:, picked], 0, 1).reshape(draws, -1) for side in means]
+        low, high = _limits(coefficient(anew[0], anew[1], kind))
+        nothing = float("nan")
+        found.append(Correlation(kind, float(coefficient(x, y, kind)), low, high, nothing, nothing, len(x)))
+    return means, tuple(found)
+
+
+def block_means(side: Measured, blocks: int) -> Array:
+    """Mean scores [agents, blocks] over the environments whose seed, modulo the number of blocks, is the block's."""
+    home = np.array([seed % blocks for _, seed in side.environments])
+    if missing := set(range(blocks)) - set(home.tolist()):
+        raise CalibrantError(
+            f"{blocks} blocks need at least as many seeds on either side; block {min(missing)} has no environment"
+        )
+    values = np.asarray(side.values, float)
+    return np.stack([values[:, home == block].mean(axis=1) for block in range(blocks)], axis=1)
 
 
 def correlation_matrix(
