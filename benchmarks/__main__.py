@@ -1,14 +1,14 @@
-"""`python -m benchmarks [kernel] [commands] [sweep] [agents] [real] [projection] [--full]`: a Markdown table."""
+"""`python -m benchmarks [PART ...] [--full]`: a Markdown table of what is measured and what is to be reached."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
 
-from benchmarks import commands, kernel, projection, real, sweep
+from benchmarks import commands, games, kernel, projection, real, sweep
 from benchmarks.measure import Row
 
-PARTS = ("kernel", "commands", "sweep", "agents", "real", "projection")
+PARTS = ("kernel", "commands", "sweep", "agents", "real", "projection", "games")
 
 
 def main(words: list[str]) -> None:
@@ -23,6 +23,7 @@ def main(words: list[str]) -> None:
         "sweep": lambda: sweep.rows(full),
         "agents": lambda: sweep.sampled_rows(full),
         "real": real.rows,
+        "games": lambda: games.rows(full),
         "projection": projection.rows,
     }
     found: list[Row] = []
