@@ -166,3 +166,12 @@ def test_numbers_share_a_compiled_program_and_sizes_do_not(native: str) -> None:
     assert newly_compiled(f"{native}?scale=2", f"{native}?scale=3") == 2
     assert newly_compiled(f"{native}?scale=4", native) == 0
     assert newly_compiled(f"{native}?size=3") == 2
+
+
+def test_games_run_more_networks_side_by_side() -> None:
+    """Their steps are small: four epinets of eight draws, one ensemble of thirty, never more than eight lanes."""
+    widths = {
+        agent: make_tasks([make_cell("bandit?steps=100", agent, 0)])[0].width
+        for agent in ("mlp", "epinet", "hypermodel", "ensemble?size=30")
+    }
+    assert widths == {"mlp": 8, "epinet": 4, "hypermodel": 2, "ensemble?size=30": 1}

@@ -19,6 +19,7 @@ from calibrant.adapters import as_agent
 from calibrant.types import Cell
 
 LANES = 8  # networks of a chunk: enough to hide the cost of a step, few enough that a lone cell wastes little
+GAME_NETWORKS = 32  # networks of a chunk of games, whose steps are smaller: a lane alone would be mostly overhead
 DATA_BYTES = 256e6  # training data of one chunk, at most
 PADDED = 10_000  # training sets with more rows than this are not padded
 
@@ -74,5 +75,6 @@ def _chunks(cells: list[Cell]) -> list[Task]:
     problem: Any = registry.resolve("problems", cells[0].problem)
     rows = padded_rows(problem.train)
     bytes_per_cell = 4 * rows * (problem.dim + 1)
-    width = max(1, min(LANES // agent.networks, int(DATA_BYTES // bytes_per_cell)))
+    side_by_side = GAME_NETWORKS if getattr(problem, "played", False) else LANES
+    width = max(1, min(LANES, side_by_side // agent.networks, int(DATA_BYTES // bytes_per_cell)))
     return [Task(tuple(cells[start : start + width]), width, rows) for start in range(0, len(cells), width)]
