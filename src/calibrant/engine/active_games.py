@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from calibrant import metrics, registry, seeds
+from calibrant.agents.oracle import Informed
 from calibrant.engine.compiled import compiled, numbers, stack
 from calibrant.engine.players import player, schooling
 from calibrant.engine.scoring import Stopwatch
@@ -48,7 +49,7 @@ class ActiveGames:
         program, making = compiled(_acquire, (*self.fixed, positions, *bounds), words)
         positions = jax.block_until_ready(program(*self.fixed, positions, *bounds))
         mark = self._problem.marks.index(last)
-        for lane in range(len(dict.fromkeys(self._cells))):
+        for lane in range(len(set(self._cells))):  # lanes beyond are repeated cells
             found, asking = self._ask(lane, positions)
             making.cpu, making.wall = making.cpu + asking.cpu, making.wall + asking.wall
             book[lane, mark] = [found[name].mean for name in CURVES]
@@ -66,8 +67,8 @@ class ActiveGames:
         cell, instance = self._cells[lane], self._instances[lane]
         agent, facts, _, pool, _ = jax.tree.map(lambda leaf: leaf[lane], self.fixed)
         position = jax.tree.map(lambda leaf: leaf[lane], positions)
-        if hasattr(agent, "logits"):  # the oracle knows the question's inputs too
-            agent = type(agent)(jnp.asarray(instance.truth.logp, jnp.float32))
+        if isinstance(agent, Informed):  # of the question's inputs too
+            agent = Informed(jnp.asarray(instance.truth.logp, jnp.float32))
         key, x = seeds.jax_key(*cell.chance, "worlds"), jnp.asarray(instance.question.x)
         program, making = compiled(_ask, (agent, facts, pool, key, position, x), (instance.question.worlds,))
         logp = np.asarray(program(agent, facts, pool, key, position, x))
