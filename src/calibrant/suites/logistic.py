@@ -16,7 +16,7 @@ DIMS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
 
 def _spec(dim: int, tau: str, long: int, temp: str = "0.01") -> str:
     """Canonical: fields in declared order, defaults left out."""
-    given = [f"dim={dim}"] * (dim != 10) + [f"temp={temp}"] * (temp != "0.01") + [f"tau={tau}"]
+    given = [f"dim={dim}"] * (dim != 10) + [f"temp={temp}"] * (temp != "0.01") + [f"tau={tau}"] * (tau != TENS)
     return "logistic?" + "&".join([*given, *[f"long={long}"] * (long != 10)])
 
 
