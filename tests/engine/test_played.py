@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy.dialects import postgresql
 
 from calibrant import registry
 from calibrant.engine import checkpoints, played
@@ -15,7 +16,7 @@ from calibrant.engine.cohorts import Task, make_tasks
 from calibrant.engine.plan import make_cell
 from calibrant.engine.played import run_played
 from calibrant.engine.run import run_plan
-from calibrant.engine.store import open_store
+from calibrant.engine.store import keep_checkpoint, open_store
 from calibrant.engine.work import run_task
 from calibrant.types import Cell, Record
 
@@ -131,3 +132,8 @@ def test_rules_play_the_same_environments() -> None:
         registry.resolve("problems", f"bandit?rule={rule}").sample(3) for rule in ("greedy", "thompson")
     )
     assert (greedy.table == thompson.table).all() and (greedy.reward == thompson.reward).all()
+
+
+def test_checkpoints_are_replaced_on_postgresql_too() -> None:
+    written = str(keep_checkpoint("postgresql").compile(dialect=postgresql.dialect()))
+    assert "ON CONFLICT (cell) DO UPDATE SET chunk = excluded.chunk, step = excluded.step" in written
