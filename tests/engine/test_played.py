@@ -11,10 +11,11 @@ import pytest
 from sqlalchemy.dialects import postgresql
 
 from calibrant import registry
-from calibrant.engine import checkpoints, played
+from calibrant.engine import checkpoints, played, refitting
 from calibrant.engine.cohorts import Task, make_tasks
 from calibrant.engine.plan import make_cell
 from calibrant.engine.played import run_played
+from calibrant.engine.refitting import last_fit
 from calibrant.engine.run import run_plan
 from calibrant.engine.store import keep_checkpoint, open_store
 from calibrant.engine.work import run_task
@@ -44,7 +45,7 @@ class Killed(Exception):
     pass
 
 
-@pytest.mark.parametrize("problem, agent", [(GAME, "mlp"), (GAME, "ensemble+?size=3"), (POOL, "epinet")])
+@pytest.mark.parametrize("problem, agent", [(GAME, "mlp"), (GAME, "ensemble+?size=3"), (POOL, "epinet"), (POOL, "knn")])
 def test_a_killed_game_goes_on_to_the_same_numbers(
     problem: str, agent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,11 +111,35 @@ def test_the_oracle_plays_without_regret_and_learns_without_error() -> None:
     assert run_played(task(POOL, "oracle"))[0].scores["curve_kl_tau1"].mean == pytest.approx(0, abs=1e-5)
 
 
-@pytest.mark.parametrize("agent", ["knn", "sgmcmc", "bayes"])
-def test_who_cannot_learn_step_by_step_is_told_so(agent: str) -> None:
-    record = run_task(task(GAME, agent))[0]
-    assert record.failed
-    assert f"agent '{agent}' cannot learn step by step" in str(record.reason) and "ensemble+" in str(record.reason)
+@pytest.mark.parametrize("agent", ["knn", "sgmcmc?burn_in=20&samples=5&thin=2", "laplace?steps=20"])
+@pytest.mark.parametrize("problem", ["bandit?steps=60&per_dim=5", POOL.replace("labels=20", "labels=10")])
+def test_who_learns_all_at_once_is_fitted_anew(problem: str, agent: str) -> None:
+    record = run_task(task(problem, agent))[0]
+    assert not record.failed, record.reason
+    assert record.cost.cohort == 1 and ("regret" in record.scores or "curve_accuracy" in record.scores)
+
+
+def test_fits_become_rare_as_data_grow() -> None:
+    sizes = sorted({last_fit(seen) for seen in range(1, 50_001)})
+    assert sizes[:12] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12] and len(sizes) < 110
+    assert all(last_fit(seen) <= seen < 1.11 * last_fit(seen) + 1 for seen in range(1, 2000))
+
+
+def test_a_miss_among_many_classes_is_no_label() -> None:
+    record = run_task(task("contextual?steps=20", "knn"))[0]
+    assert "says of a miss only that it was one" in str(record.reason)
+
+
+def test_exact_thompson_sampling_is_the_same_either_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coins: learning step by step and fitting anew after every toss have the same regret, within 4.5 errors."""
+    problem = "coin_bandit?coins=3&steps=30"
+    stepwise = [run_task(Task((cell,), 1, 10))[0] for cell in cells(problem, "coins_posterior", 60)]
+    monkeypatch.setattr(refitting, "GROWTH", 1.0)
+    monkeypatch.setattr(played, "learns_by_step", lambda cell: False)
+    anew = [run_task(Task((cell,), 1, 10))[0] for cell in cells(problem, "coins_posterior", 60)]
+    totals = np.array([[record.scores["regret"].mean for record in some] for some in (stepwise, anew)])
+    difference = totals[0] - totals[1]
+    assert abs(difference.mean()) < 4.5 * difference.std() / np.sqrt(60)
 
 
 def test_a_bootstrap_is_refused_while_playing() -> None:

@@ -56,12 +56,7 @@ class ActiveGames:
         return positions, making
 
     def scores(self, lane: int, book: Array) -> dict[str, Scores]:
-        """At the last mark by their own names; `curve_` is the average over marks, whose items are the curve."""
-        curves = {
-            f"curve_{name}": Scores(float(points.mean()), n=len(points), items=points)
-            for name, points in zip(CURVES, book[lane].T, strict=True)
-        }
-        return {name: Scores(float(value)) for name, value in zip(CURVES, book[lane, -1], strict=True)} | curves
+        return curve_scores(book[lane])
 
     def _ask(self, lane: int, positions: Any) -> tuple[dict[str, Scores], Stopwatch]:
         cell, instance = self._cells[lane], self._instances[lane]
@@ -76,6 +71,15 @@ class ActiveGames:
         answers = Answers(logp, None, atoms is not None and len(logp) >= atoms)
         name = f"{cell.problem}/{cell.seed}"
         return metrics.score(answers, instance.question, instance.truth, name), making
+
+
+def curve_scores(book: Array) -> dict[str, Scores]:
+    """From scores [marks, curves]: the last by their own names; `curve_` is the mean over marks, its items a curve."""
+    curves = {
+        f"curve_{name}": Scores(float(points.mean()), n=len(points), items=points)
+        for name, points in zip(CURVES, book.T, strict=True)
+    }
+    return {name: Scores(float(value)) for name, value in zip(CURVES, book[-1], strict=True)} | curves
 
 
 def _begin(agents: Any, facts: Any, schools: Any, pools: Pool, keys: Any) -> Any:

@@ -31,7 +31,7 @@ class BanditGames:
         games = Game(
             jnp.asarray(np.stack([arena.table for arena in self._arenas])),
             jnp.asarray(np.stack([arena.reward for arena in self._arenas]), jnp.float32),
-            jnp.stack([seeds.jax_key(cell.problem.partition("?")[0], cell.seed, "luck") for cell in lanes]),
+            jnp.stack([luck(cell) for cell in lanes]),
             jnp.asarray(np.stack(order), jnp.int32) if order else None,
             self._arenas[0].arms,
         )
@@ -61,6 +61,11 @@ class BanditGames:
 
     def scores(self, lane: int, book: Array) -> dict[str, Scores]:
         return regret_scores(book[lane], self._arenas[lane].reward, self._arenas[lane].order)
+
+
+def luck(cell: Cell) -> Any:
+    """The key of a game's rewards: not the agent's, so that agents that play the same arm see the same reward."""
+    return seeds.jax_key(cell.problem.partition("?")[0], cell.seed, "luck")
 
 
 def _begin(agents: Any, facts: Any, schools: Any, rules: Any, games: Game, keys: Any) -> Any:

@@ -75,6 +75,8 @@ def _chunks(cells: list[Cell]) -> list[Task]:
     problem: Any = registry.resolve("problems", cells[0].problem)
     rows = padded_rows(problem.train)
     bytes_per_cell = 4 * rows * (problem.dim + 1)
-    side_by_side = GAME_NETWORKS if getattr(problem, "played", False) else LANES
+    side_by_side = LANES
+    if getattr(problem, "played", False):  # those that are fitted anew play alone
+        side_by_side = GAME_NETWORKS if hasattr(agent, "online") else 1
     width = max(1, min(LANES, side_by_side // agent.networks, int(DATA_BYTES // bytes_per_cell)))
     return [Task(tuple(cells[start : start + width]), width, rows) for start in range(0, len(cells), width)]

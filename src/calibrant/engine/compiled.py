@@ -37,7 +37,7 @@ def run_compiled(task: Task) -> list[Record]:
     facts = stack([numbers(instance.facts) for instance in filled])
     del filled
     keys = jnp.stack([seeds.jax_key(*cell.chance, "agent") for cell in lanes])
-    fit, fit_compile = compiled(_fit_all, (agents, keys, data, facts), ())
+    fit, fit_compile = compiled(fit_all, (agents, keys, data, facts), ())
     with Stopwatch() as fitting:
         beliefs = jax.block_until_ready(fit(agents, keys, data, facts))
 
@@ -46,7 +46,7 @@ def run_compiled(task: Task) -> list[Record]:
         compile_wall_seconds=fit_compile.wall / len(task.cells),
         fit_cpu_seconds=fitting.cpu / task.width,
         fit_wall_seconds=fitting.wall / task.width,
-        parameters=sum(leaf.size for leaf in jax.tree.leaves(_silent(beliefs))) // task.width,
+        parameters=sum(leaf.size for leaf in jax.tree.leaves(silent(beliefs))) // task.width,
         cohort=task.width,
     )
     return [
@@ -60,9 +60,9 @@ def _ask(cell: Cell, instance: Instance, belief: Any, cost: Cost) -> Record:
     said = {name: float(value) for name, value in getattr(belief, "diagnostics", {}).items()}
     if (step := said.pop("diverged_at", -1)) >= 0:
         return failure(cell, f"diverged at step {step:.0f}", cost)
-    belief = _silent(belief)
+    belief = silent(belief)
     key, inputs = seeds.jax_key(*cell.chance, "worlds"), jnp.asarray(all_inputs(cell, instance))
-    ask, making = compiled(_answer, (belief, key, inputs), (instance.question.worlds,))
+    ask, making = compiled(answer, (belief, key, inputs), (instance.question.worlds,))
     with Stopwatch() as asking:
         answered, weights = ask(belief, key, inputs)
         logp = np.moveaxis(np.asarray(answered), 2, 0)
@@ -78,7 +78,7 @@ def _ask(cell: Cell, instance: Instance, belief: Any, cost: Cost) -> Record:
 
     def at(x: Array) -> Answers:
         block = jnp.asarray(x)
-        program, _ = compiled(_answer, (belief, key, block), (instance.question.worlds,))
+        program, _ = compiled(answer, (belief, key, block), (instance.question.worlds,))
         return replace(answers, logp=np.moveaxis(np.asarray(program(belief, key, block)[0]), 2, 0))
 
     record = finish(cell, instance, answers, spent, Asked(at, getattr(belief, "evidence", None)))
@@ -87,16 +87,16 @@ def _ask(cell: Cell, instance: Instance, belief: Any, cost: Cost) -> Record:
     return replace(record, scores={**record.scores, **{name: Scores(value) for name, value in said.items()}})
 
 
-def _silent(belief: Any) -> Any:
+def silent(belief: Any) -> Any:
     """Without what inference said of itself."""
     return replace(belief, diagnostics={}) if hasattr(belief, "diagnostics") else belief
 
 
-def _fit_all(agents: Any, keys: Array, data: Data, facts: Facts) -> Any:
+def fit_all(agents: Any, keys: Array, data: Data, facts: Facts) -> Any:
     return jax.vmap(lambda agent, key, train, known: agent.fit(key, train, known))(agents, keys, data, facts)
 
 
-def _answer(belief: Any, key: Key, x: Array, worlds: int) -> tuple[Array, Array | None]:
+def answer(belief: Any, key: Key, x: Array, worlds: int) -> tuple[Array, Array | None]:
     """Log-probabilities [unique, classes, worlds], in memory as the scores read them; and the worlds' weights."""
     imagined = belief.worlds(key, worlds)
     return jax.nn.log_softmax(jnp.moveaxis(imagined(x), 0, 2), axis=1), imagined.weights

@@ -1,7 +1,8 @@
-"""Plays a chunk of games: one compiled program for all its lanes, stretch by stretch.
+"""Plays a chunk of games, stretch by stretch.
 
-Learners live inside the program, so only agents that can learn step by step play: those with a method `online`. Between
-stretches Ctrl-C is heard, a checkpoint may be kept, and whoever keeps the score may look at where the games stand.
+Agents that can learn step by step, those with a method `online`, are played by one compiled program for all lanes;
+others are fitted anew as what they have seen grows. Between stretches Ctrl-C is heard, a checkpoint may be kept, and
+whoever keeps the score may look at where the games stand.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from calibrant.engine.checkpoints import Checkpoints
 from calibrant.engine.cohorts import Task
 from calibrant.engine.compiled import compiled
 from calibrant.engine.machine import peak_memory_mb
+from calibrant.engine.players import learns_by_step
+from calibrant.engine.refit_games import RefitActive, RefitBandit
 from calibrant.engine.scoring import Stopwatch, failure, origin
 from calibrant.problems.games import BanditGame
 from calibrant.types import Array, Cell, Cost, Record, Scores
@@ -46,7 +49,10 @@ def is_played(task: Task) -> bool:
 def make_games(task: Task) -> Games:
     lanes = (task.cells + task.cells[:1] * task.width)[: task.width]
     problem = registry.resolve("problems", task.cells[0].problem)
-    return BanditGames(lanes) if isinstance(problem, BanditGame) else ActiveGames(lanes)
+    by_step = learns_by_step(task.cells[0])
+    if isinstance(problem, BanditGame):
+        return BanditGames(lanes) if by_step else RefitBandit(lanes)
+    return ActiveGames(lanes) if by_step else RefitActive(lanes)
 
 
 def run_played(task: Task) -> list[Record]:
@@ -70,10 +76,15 @@ def run_played(task: Task) -> list[Record]:
         fit_cpu_seconds=float(spent[0]) / task.width,
         fit_wall_seconds=float(spent[1]) / task.width,
         peak_memory_mb=peak_memory_mb(),
-        parameters=sum(leaf.size for leaf in jax.tree.leaves(positions.pupil.trained)) // task.width,
+        parameters=sum(leaf.size for leaf in jax.tree.leaves(_trained(positions))) // task.width,
         cohort=task.width,
     )
     return [_record(cell, lane, games, positions, book, cost) for lane, cell in enumerate(task.cells)]
+
+
+def _trained(positions: Any) -> Any:
+    """What is learned from step to step; nothing for agents that are fitted anew."""
+    return positions.pupil.trained if hasattr(positions, "pupil") else ()
 
 
 def _record(cell: Cell, lane: int, games: Games, positions: Any, book: Array, cost: Cost) -> Record:

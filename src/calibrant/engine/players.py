@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from calibrant import registry
 from calibrant.adapters import as_agent
 from calibrant.play.learning import Schooling
-from calibrant.types import Array, CalibrantError, Cell, Facts
+from calibrant.types import Array, Cell, Facts
+
+
+def learns_by_step(cell: Cell) -> bool:
+    agent = as_agent(registry.resolve("agents", cell.agent))
+    return hasattr(agent, "online") or bool(getattr(agent, "privileged", False))
 
 
 def player(cell: Cell, facts: Facts, truth: Array) -> Any:
@@ -16,19 +20,8 @@ def player(cell: Cell, facts: Facts, truth: Array) -> Any:
     agent: Any = as_agent(registry.resolve("agents", cell.agent))
     if getattr(agent, "privileged", False):
         return agent.informed(truth)
-    if not hasattr(agent, "online"):
-        raise CalibrantError(
-            f"agent '{cell.agent}' cannot learn step by step, as games ask for; these can: {', '.join(players())}"
-        )
     agent.online(facts)  # refuses here, in one sentence, what it cannot do
     return agent
-
-
-@functools.cache
-def players() -> tuple[str, ...]:
-    """The agents that can play."""
-    known = ((name, registry.load("agents", name)) for name in registry.table("agents"))
-    return tuple(name for name, agent in known if hasattr(agent, "online") or hasattr(agent, "informed"))
 
 
 def schooling(problem: Any) -> Schooling:
