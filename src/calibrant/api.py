@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import gc
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -152,7 +153,10 @@ class Results:
         return compare_values(records, _suite(suite), field, metric=metric, agents=agents, kind=kind)
 
     def report(self, path: str | Path, suites: Sequence[str] = (), *, baseline: str | None = None) -> Path:
-        """Write the one-file HTML report of these suites, or of all that have records."""
+        """Write the one-file HTML report of these suites, or of all that have records.
+
+        Suites that are named together and share agents are also held against each other, method by method.
+        """
         from calibrant.report.html import write_report
         from calibrant.report.page import suite_page
 
@@ -166,8 +170,19 @@ class Results:
             raise CalibrantError(
                 f"store {self.store.name} has no records to report on; `calibrant run testbed` makes some"
             )
-        write_report(Path(path), pages)
+        write_report(Path(path), pages, self._between(list(suites)))
         return Path(path)
+
+    def _between(self, suites: Sequence[str]) -> list[Comparison]:
+        """Every two of these suites; those that share too few agents are passed over."""
+        from calibrant.report.correlation import compare, shared_methods
+
+        sides = [(_suite(name), self.records(name)) for name in suites]
+        found = []
+        for pair in itertools.combinations(sides, 2):
+            with contextlib.suppress(CalibrantError):
+                found.append(compare(*pair, agents=shared_methods(*pair), match="method"))
+        return found
 
 
 @contextlib.contextmanager

@@ -13,7 +13,15 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from calibrant import registry
-from calibrant.report.correlation import Comparison, Matrix, compare, compare_values, matrices, usual_metric
+from calibrant.report.correlation import (
+    Comparison,
+    Matrix,
+    compare,
+    compare_values,
+    matrices,
+    shared_methods,
+    usual_metric,
+)
 from calibrant.report.correlation_charts import heat_chart, scatter_chart
 from calibrant.report.correlation_view import correlation_view, plain
 from calibrant.report.figure import matrix_svg, scatter_svg, write_figure
@@ -232,3 +240,16 @@ def test_drawings_are_well_formed(tmp_path: Path) -> None:
     assert (tmp_path / "s.svg").read_text() == scatter_svg(found)
     with pytest.raises(CalibrantError, match=r"FILE.html or FILE.svg, not to 's.png'"):
         write_figure(Path("s.png"), found)
+
+
+def test_a_method_with_several_specs_stands_by_the_one_of_a_preset() -> None:
+    """Else a report of two suites would have to ask which of them is meant."""
+    hd, real = (registry.load("suites", name) for name in ("testbed-hd", "real"))
+    here = [
+        Record(Cell("testbed", agent, 0, agent)) for agent in ("ensemble+?size=10", "ensemble+?size=3", "knn", "oracle")
+    ]
+    there = [
+        Record(Cell("real", agent, 0, agent)) for agent in ("ensemble+?l2_form=fixed&size=10&prior_scale=1", "oracle")
+    ]
+    found = shared_methods((hd, here), (real, there))
+    assert found == ["ensemble+?size=10", "ensemble+?l2_form=fixed&size=10&prior_scale=1"]

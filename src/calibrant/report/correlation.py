@@ -199,6 +199,20 @@ def matrices(records: Sequence[Record], suite: Suite) -> list[Matrix]:
     return found
 
 
+def shared_methods(first: tuple[Suite, Sequence[Record]], second: tuple[Suite, Sequence[Record]]) -> list[str]:
+    """One spec of every method that both suites have records of, controls aside: the one that stands in a preset."""
+    chosen = [_usual_specs(*side) for side in (first, second)]
+    methods = sorted(set(chosen[0]) & set(chosen[1]) - set(CONTROLS))
+    return list(dict.fromkeys(side[method] for method in methods for side in chosen))
+
+
+def _usual_specs(suite: Suite, records: Sequence[Record]) -> dict[str, str]:
+    listed = [agent for preset in suite.presets.values() for agent in preset.agents]
+    here = sorted({record.cell.agent for record in records if not record.failed}, reverse=True)
+    order = sorted(here, key=lambda agent: agent in listed)  # later ones win
+    return {base_name(agent): agent for agent in order}
+
+
 def usual_metric(suite: Suite) -> str:
     """What suites are compared by unless the user says otherwise: dyadic joint predictions where they are asked."""
     order = [metric for part in ("tau10_dyadic", "tau10", "") for metric in suite.metrics if part in metric]

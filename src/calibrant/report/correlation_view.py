@@ -30,6 +30,7 @@ def correlation_view(found: Comparison | Matrix) -> dict[str, Any]:
     """For the template: a heading, a chart, tables, notes."""
     chart = scatter_chart(found) if isinstance(found, Comparison) else heat_chart(found)
     return {
+        "id": "correlation",
         "heading": _heading(found),
         "lead": _lead(found),
         "chart": chart,

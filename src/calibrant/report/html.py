@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from calibrant.report.correlation import Comparison, Matrix
@@ -27,16 +27,17 @@ from calibrant.types import CalibrantError
 BUNDLES = ("vega", "vega-lite", "vega-embed")
 
 
-def write_report(path: Path, pages: Sequence[SuitePage]) -> None:
-    write_whole(path, render(pages).encode())
+def write_report(path: Path, pages: Sequence[SuitePage], between: Sequence[Comparison] = ()) -> None:
+    write_whole(path, render(pages, between).encode())
 
 
-def render(pages: Sequence[SuitePage]) -> str:
-    """The report as text."""
+def render(pages: Sequence[SuitePage], between: Sequence[Comparison] = ()) -> str:
+    """The report as text; `between` holds suites against each other."""
     if not pages:
         raise CalibrantError("a report needs at least one suite with records")
     title = "Calibrant: " + ", ".join(page.suite.title for page in pages)
-    return _fill("report", title=title, ramp=",".join(COLOUR_MAP), pages=page_views(pages))
+    views = [correlation_view(found) | {"id": f"between-{place}"} for place, found in enumerate(between, start=1)]
+    return _fill("report", title=title, ramp=",".join(COLOUR_MAP), pages=page_views(pages), between=views)
 
 
 def render_correlation(found: Comparison | Matrix) -> str:
@@ -50,7 +51,12 @@ def _fill(name: str, **context: Any) -> str:
     scripts = [*map(_bundle, BUNDLES), _read("assets/report.js")]
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        loader=FunctionLoader(lambda part: _read(f"templates/{part}")),
     )
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "ensure_ascii": False, "separators": (",", ":")}
     template = environment.from_string(_read(f"templates/{name}.html.j2"))
