@@ -116,7 +116,7 @@ def _chart(timeline: Timeline, place: int) -> Chart:
         "field": "line",
         "type": "nominal",
         "scale": {"domain": lines, "range": [paint[line] for line in lines]},
-        "legend": None if _are_agents(timeline) else {"title": None, "orient": "top"},
+        "legend": None if _are_agents(timeline) else {"title": None, "orient": "top", "columns": 4},
     }
     title = label(timeline.metric)
     y = {"axis": {"tickCount": 5}, "scale": {"nice": 5}}
