@@ -48,9 +48,7 @@ class BanditGames:
         self.book = np.zeros((len(lanes), self._steps), np.float32)
 
     def stretches(self, first: int) -> list[int]:
-        """Of equal length but for the last, wherever a game goes on: one program plays them all."""
-        length = -(-self._steps // CALLS)
-        return [min(start + length, self._steps) for start in range(first, self._steps, length)]
+        return equal_stretches(self._steps, first)
 
     def advance(self, positions: Any, first: int, last: int, book: Array) -> tuple[Any, Stopwatch]:
         arguments = (*self.fixed, positions, jnp.int32(first))
@@ -61,6 +59,12 @@ class BanditGames:
 
     def scores(self, lane: int, book: Array) -> dict[str, Scores]:
         return regret_scores(book[lane], self._arenas[lane].reward, self._arenas[lane].order)
+
+
+def equal_stretches(steps: int, first: int) -> list[int]:
+    """Where stretches end, of equal length but for the last, wherever a game goes on: one program plays them all."""
+    length = -(-steps // CALLS)
+    return [min(start + length, steps) for start in range(first, steps, length)]
 
 
 def luck(cell: Cell) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from calibrant import metrics, registry, seeds
 from calibrant.engine.active_games import CURVES, curve_scores
-from calibrant.engine.bandit_games import CALLS, luck
+from calibrant.engine.bandit_games import equal_stretches, luck
 from calibrant.engine.compiled import compiled
 from calibrant.engine.refitting import Asked, Refitted, last_fit
 from calibrant.engine.scoring import Stopwatch
@@ -76,8 +76,7 @@ class RefitBandit(_Refitting):
         self.book = np.zeros((1, self._steps), np.float32)
 
     def stretches(self, first: int) -> list[int]:
-        length = -(-self._steps // CALLS)
-        return [min(start + length, self._steps) for start in range(first, self._steps, length)]
+        return equal_stretches(self._steps, first)
 
     def advance(self, positions: History, first: int, last: int, book: Array) -> tuple[History, Stopwatch]:
         rows, labels = (np.array(part[0]) for part in (positions.rows, positions.labels))
