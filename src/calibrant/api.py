@@ -161,28 +161,29 @@ class Results:
         from calibrant.report.page import suite_page
 
         names = list(suites) or self.suites()
-        pages = []
+        pages, sides = [], []
         for name in names:
             records = self.records(name, items=bool(_suite(name).timed), pictures=True)
             if records:
                 pages.append(suite_page(records, _suite(name), baseline=baseline))
+                sides.append((_suite(name), records))
         if not pages:
             raise CalibrantError(
                 f"store {self.store.name} has no records to report on; `calibrant run testbed` makes some"
             )
-        write_report(Path(path), pages, self._between(list(suites)))
+        write_report(Path(path), pages, _between(sides) if suites else ())
         return Path(path)
 
-    def _between(self, suites: Sequence[str]) -> list[Comparison]:
-        """Every two of these suites; those that share too few agents are passed over."""
-        from calibrant.report.correlation import compare, shared_methods
 
-        sides = [(_suite(name), self.records(name)) for name in suites]
-        found = []
-        for pair in itertools.combinations(sides, 2):
-            with contextlib.suppress(CalibrantError):
-                found.append(compare(*pair, agents=shared_methods(*pair), match="method"))
-        return found
+def _between(sides: Sequence[tuple[Suite, Sequence[Record]]]) -> list[Comparison]:
+    """Every two of these suites; those that share too few agents are passed over."""
+    from calibrant.report.correlation import compare, shared_methods
+
+    found = []
+    for pair in itertools.combinations(sides, 2):
+        with contextlib.suppress(CalibrantError):
+            found.append(compare(*pair, agents=shared_methods(*pair), match="method"))
+    return found
 
 
 @contextlib.contextmanager

@@ -17,8 +17,8 @@ from calibrant.agents.mlp import Mlp
 from calibrant.agents.oracle import Informed
 from calibrant.agents.uniform import Uniform
 from calibrant.metrics.regret import regret_scores, uniform_regret
-from calibrant.play.bandit import Game, begin, play
-from calibrant.play.learning import Schooling, feedback
+from calibrant.play.bandit import Game, play
+from calibrant.play.learning import Schooling, begin, feedback
 from calibrant.play.replay import Replay
 from calibrant.rules.acting import ActingRule, Greedy, Thompson
 from calibrant.train.likelihoods import cross_entropy

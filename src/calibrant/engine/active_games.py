@@ -15,7 +15,7 @@ from calibrant.engine.compiled import compiled, numbers, stack
 from calibrant.engine.players import player, schooling
 from calibrant.engine.scoring import Stopwatch
 from calibrant.play.active import Pool, acquire, ask
-from calibrant.play.bandit import begin
+from calibrant.play.learning import begin
 from calibrant.types import Answers, Array, Cell, Instance, Scores
 
 CURVES = ("kl_tau1", "kl_tau10", "kl_tau10_dyadic", "accuracy", "ece")  # asked at every mark

@@ -14,7 +14,8 @@ from calibrant.engine.compiled import compiled, numbers, stack
 from calibrant.engine.players import player, schooling
 from calibrant.engine.scoring import Stopwatch
 from calibrant.metrics.regret import regret_scores
-from calibrant.play.bandit import Game, begin, play
+from calibrant.play.bandit import Game, play
+from calibrant.play.learning import begin
 from calibrant.rules.acting import make_rule
 from calibrant.types import Arena, Array, Cell, Scores
 

@@ -62,6 +62,8 @@ def _digest(content: Any, length: int = 12) -> str:
 
 def matches(suite: Suite, problem: str, where: Mapping[str, object]) -> bool:
     """Whether a problem's fields have these values; a value may list several, as `10|30`."""
+    if not where:
+        return True
     built = registry.resolve("problems", problem)
     for field, value in where.items():
         if field not in vars(built):

@@ -5,7 +5,7 @@ The rules, the rewards and the scores are those of the compiled games; only lear
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,14 +41,11 @@ class _Refitting:
     """What both kinds of game share: the history, and the belief in force."""
 
     def __init__(self, cell: Cell, facts: Any, table: Array, steps: int, worlds: int) -> None:
-        self.fixed: tuple[Any, ...] = ()
+        self.fixed = (jnp.zeros((1, steps), jnp.int32),)
+        self.begin = _empty
         self._agent, self._table, self._steps, self._worlds = Refitted(cell, facts), table, steps, worlds
         self._known: tuple[int, Asked, Array] | None = None
         self._key = seeds.jax_key(*cell.chance, "agent")
-
-    @property
-    def begin(self) -> Callable[[], History]:
-        return lambda: History(jnp.zeros((1, self._steps), jnp.int32), jnp.zeros((1, self._steps), jnp.int32))
 
     def _belief(self, rows: Array, labels: Array, seen: int) -> tuple[Asked, Array]:
         """Who to ask after `seen` observations, and the worlds' probabilities at the table [worlds, rows, classes]."""
@@ -127,6 +124,10 @@ class RefitActive(_Refitting):
 
     def scores(self, lane: int, book: Array) -> dict[str, Scores]:
         return curve_scores(book[lane])
+
+
+def _empty(places: Array) -> History:
+    return History(places, places)
 
 
 def _luck(key: Any, step: Array) -> Array:

@@ -13,12 +13,11 @@ import jax
 import jax.numpy as jnp
 
 from calibrant.nets.trees import tree
-from calibrant.play.bandit import Position
-from calibrant.play.learning import Schooling, learn
+from calibrant.play.learning import Position, Schooling, imagine, learn
 from calibrant.play.replay import push
 from calibrant.rules.acting import highest
 from calibrant.rules.priorities import PRIORITIES
-from calibrant.train.online import Learner, Seen
+from calibrant.train.online import Learner
 from calibrant.types import Array, Key
 
 
@@ -61,14 +60,12 @@ def acquire(
 
 def ask(learner: Learner, looks: int, pool: Pool, key: Key, position: Position, x: Array) -> Array:
     """Log-probabilities of the belief's worlds at inputs x, [worlds, batch, classes]."""
-    pupil = position.pupil
-    worlds = learner.worlds(pupil.trained, pupil.fixed, key, looks, Seen(pool.table, position.counts))
-    notes = learner.notes(pupil.fixed, x)
-    return jax.nn.log_softmax(jax.lax.map(lambda world: learner.answer(world, pupil.fixed, x, notes), worlds))
+    fixed = position.pupil.fixed
+    notes, worlds = learner.notes(fixed, x), imagine(learner, position, pool.table, key, looks)
+    return jax.nn.log_softmax(jax.lax.map(lambda world: learner.answer(world, fixed, x, notes), worlds))
 
 
 def _opinions(learner: Learner, position: Position, pool: Pool, key: Key, looks: int, notes: Any) -> Array:
     """Probabilities of the worlds at all candidates, [worlds, candidates, classes]."""
-    pupil = position.pupil
-    worlds = learner.worlds(pupil.trained, pupil.fixed, key, looks, Seen(pool.table, position.counts))
-    return jax.vmap(lambda world: jax.nn.softmax(learner.answer(world, pupil.fixed, pool.table, notes)))(worlds)
+    worlds = imagine(learner, position, pool.table, key, looks)
+    return jax.vmap(lambda one: jax.nn.softmax(learner.answer(one, position.pupil.fixed, pool.table, notes)))(worlds)

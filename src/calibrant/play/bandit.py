@@ -18,10 +18,10 @@ import jax
 import jax.numpy as jnp
 
 from calibrant.nets.trees import static, tree
-from calibrant.play.learning import Pupil, Schooling, enrol, learn
-from calibrant.play.replay import Replay, empty, push
+from calibrant.play.learning import Position, Schooling, imagine, learn
+from calibrant.play.replay import push
 from calibrant.rules.acting import ActingRule, highest
-from calibrant.train.online import Learner, Seen
+from calibrant.train.online import Learner
 from calibrant.types import Array, Key
 
 
@@ -35,21 +35,6 @@ class Game:
     luck: Array  # the key of the rewards
     order: Any = None  # [steps] the row offered at each step; None: all rows are offered at every step
     arms: tuple[int, ...] = static((1,))  # the class that an arm of a row stands for
-
-
-@tree
-@dataclass(frozen=True)
-class Position:
-    """Everything that a game carries from step to step."""
-
-    pupil: Pupil
-    replay: Replay
-    counts: Array  # [rows, 2] how often each row was observed without and with a reward
-
-
-def begin(learner: Learner, schooling: Schooling, table: Array, key: Key) -> Position:
-    pupil = enrol(learner, schooling, jax.random.fold_in(key, 0))
-    return Position(pupil, empty(schooling.capacity), jnp.zeros((len(table), 2)))
 
 
 def play(
@@ -97,10 +82,8 @@ def _values(
     """What each world says of each arm on offer, [worlds, offered * arms]."""
     if rule.worlds == 0:
         return jnp.zeros((1, len(x) * len(arms)))
-    pupil, seen = position.pupil, Seen(game.table, position.counts)
-    worlds = learner.worlds(pupil.trained, pupil.fixed, key, rule.worlds, seen)
 
     def ask(world: Any) -> Array:
-        return jax.nn.softmax(learner.answer(world, pupil.fixed, x, notes))[:, arms].reshape(-1)
+        return jax.nn.softmax(learner.answer(world, position.pupil.fixed, x, notes))[:, arms].reshape(-1)
 
-    return jax.vmap(ask)(worlds)
+    return jax.vmap(ask)(imagine(learner, position, game.table, key, rule.worlds))

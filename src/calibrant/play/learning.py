@@ -1,4 +1,4 @@
-"""What all games share: a learner's state, and the gradient steps that follow an observation."""
+"""What all games share: where a game stands, the worlds believed in there, and the steps that follow an observation."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import optax
 
 from calibrant.nets.trees import static, tree
-from calibrant.play.replay import Replay, draw
-from calibrant.train.online import Learner
+from calibrant.play.replay import Replay, draw, empty
+from calibrant.train.online import Learner, Seen
 from calibrant.types import Array, Key
 
 
@@ -37,9 +37,26 @@ class Pupil:
     moments: Any  # of Adam
 
 
-def enrol(learner: Learner, schooling: Schooling, key: Key) -> Pupil:
-    trained, fixed = learner.init(key)
-    return Pupil(trained, fixed, optax.adam(schooling.lr).init(trained))
+@tree
+@dataclass(frozen=True)
+class Position:
+    """Everything that a game carries from step to step."""
+
+    pupil: Pupil
+    replay: Replay
+    counts: Array  # [rows, 2] how often each row was observed without and with a reward
+
+
+def begin(learner: Learner, schooling: Schooling, table: Array, key: Key) -> Position:
+    trained, fixed = learner.init(jax.random.fold_in(key, 0))
+    pupil = Pupil(trained, fixed, optax.adam(schooling.lr).init(trained))
+    return Position(pupil, empty(schooling.capacity), jnp.zeros((len(table), 2)))
+
+
+def imagine(learner: Learner, position: Position, table: Array, key: Key, n: int) -> Any:
+    """n worlds of the belief in force, or all there are; leaves [worlds, ...]."""
+    pupil = position.pupil
+    return learner.worlds(pupil.trained, pupil.fixed, key, n, Seen(table, position.counts))
 
 
 def learn(
