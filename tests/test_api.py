@@ -18,10 +18,11 @@ from calibrant.agents.uniform import Uniform
 from calibrant.engine import plan
 from calibrant.engine.store import open_store
 from calibrant.report.board import Board
+from calibrant.suites import bandit
 from calibrant.tune import TUNING_SEEDS
 from calibrant.tune.search import search
 from calibrant.tune.study import make_study
-from calibrant.types import DEFAULT_STORE, CalibrantError, Record
+from calibrant.types import DEFAULT_STORE, CalibrantError, Record, Scores
 
 CONSTANT = """
 class Constant:
@@ -221,3 +222,30 @@ def test_naming_the_package_imports_nothing_numerical() -> None:
     assert done.stdout.strip() == "set()"
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         calibrant.nothing  # noqa: B018
+
+
+def test_presets_that_stand_alone_are_not_averaged_with_others() -> None:
+    """A quick game of 2000 steps and one of 50,000 have nothing to do in one mean."""
+    quick, paper = (set(bandit.SUITE.preset(name).problems) for name in ("quick", "paper"))
+    with open_store(DEFAULT_STORE) as store:
+        results = api.Results(store)
+        for problem in quick:
+            store.append(game(problem))
+        assert {record.cell.problem for record in results.records("bandit")} == quick
+        assert results.board("bandit").others == ()
+        store.append(game("bandit"))
+        assert [record.cell.problem for record in results.records("bandit")] == ["bandit"]
+        assert results.board("bandit").others == ("quick",)
+        assert {record.cell.problem for record in results.records("bandit", preset="quick")} == quick
+        assert {record.cell.problem for record in results.records("bandit", where={"steps": 2000})} == quick
+        assert results.records("bandit", preset="paper", where={"steps": 2000}) == []
+        assert paper & quick == set()
+        with pytest.raises(CalibrantError, match="has no preset 'papr', did you mean 'paper'"):
+            results.board("bandit", preset="papr")
+
+
+def game(problem: str) -> Record:
+    """A finished game of nobody, as today's definitions would have it."""
+    cell = plan.make_cell(problem, "uniform", 0)
+    defined = plan.definition(problem, "uniform")
+    return Record(cell, scores={"regret": Scores(1.0)}, provenance={"defined": defined})

@@ -52,7 +52,7 @@ def evaluate(
         outcome = run_plan(cells, opened, executor, workers, progress)
         if outcome.interrupted:
             raise KeyboardInterrupt
-        return Results(opened).board(suite, baseline=baseline)
+        return Results(opened).board(suite, baseline=baseline, preset=preset if chosen.preset(preset).alone else None)
 
 
 def load(store: str = DEFAULT_STORE) -> Results:
@@ -76,16 +76,19 @@ class Results:
         agents: Sequence[str] | None = None,
         floor: str | None = None,
         where: Mapping[str, object] | None = None,
+        preset: str | None = None,
     ) -> Board:
         from calibrant.report.board import make_board
 
         wanted = None if metrics is None else tuple(metrics)
-        records = self.records(suite, agents=agents, where=where)
-        if not records:
+        tables = self._tables(suite, agents=agents, where=where, preset=preset)
+        if not tables:
             raise CalibrantError(
                 f"store {self.store.name} has no records of suite '{suite}'; `calibrant run {suite}` makes them"
             )
-        return make_board(records, _suite(suite), baseline=baseline, by=tuple(by), metrics=wanted, floor=floor)
+        (_, records), *others = tables.items()
+        made = make_board(records, _suite(suite), baseline=baseline, by=tuple(by), metrics=wanted, floor=floor)
+        return dataclasses.replace(made, others=tuple(name for name, _ in others))
 
     def records(
         self,
@@ -93,20 +96,38 @@ class Results:
         *,
         agents: Sequence[str] | None = None,
         where: Mapping[str, object] | None = None,
+        preset: str | None = None,
         items: bool = False,
         pictures: bool = False,
     ) -> list[Record]:
         """The suite's records, without those of older definitions of a problem, an agent or a metric.
 
         Nor those of tuning environments: what hyperparameters were chosen on must not be reported. `where` keeps the
-        problems whose fields have these values, as `{"dim": "2|10"}`.
+        problems whose fields have these values, as `{"dim": "2|10"}`, `preset` those of one preset. Without it presets
+        that stand alone are left out, or, if no other has records, all but the first of them.
         """
+        tables = self._tables(suite, agents=agents, where=where, preset=preset, items=items, pictures=pictures)
+        return next(iter(tables.values()), [])
+
+    def _tables(
+        self,
+        suite: str,
+        *,
+        agents: Sequence[str] | None = None,
+        where: Mapping[str, object] | None = None,
+        preset: str | None = None,
+        items: bool = False,
+        pictures: bool = False,
+    ) -> dict[str, list[Record]]:
+        """The records that may be averaged with each other, by their presets; none without records."""
         chosen = _suite(suite)
-        problems = {problem for preset in chosen.presets.values() for problem in preset.problems}
-        problems = {problem for problem in problems if matches(chosen, problem, where or {})}
+        tables = chosen.tables if preset is None else {preset: frozenset(chosen.preset(preset).problems)}
+        wanted = {problem for problem in frozenset().union(*tables.values()) if matches(chosen, problem, where or {})}
         names = None if agents is None else [registry.canonical("agents", agent) for agent in agents]
         with _without_collection():
-            return current(filter(_reported, self.store.records(problems, names, items, pictures)))
+            found = current(filter(_reported, self.store.records(wanted, names, items, pictures)))
+        held = {name: [record for record in found if record.cell.problem in table] for name, table in tables.items()}
+        return {name: records for name, records in held.items() if records}
 
     def suites(self) -> list[str]:
         """The suites that have at least one record here."""
@@ -152,7 +173,14 @@ class Results:
         records = self.records(suite, where=where)
         return compare_values(records, _suite(suite), field, metric=metric, agents=agents, kind=kind)
 
-    def report(self, path: str | Path, suites: Sequence[str] = (), *, baseline: str | None = None) -> Path:
+    def report(
+        self,
+        path: str | Path,
+        suites: Sequence[str] = (),
+        *,
+        baseline: str | None = None,
+        preset: str | None = None,
+    ) -> Path:
         """Write the one-file HTML report of these suites, or of all that have records.
 
         Suites that are named together and share agents are also held against each other, method by method.
@@ -163,7 +191,7 @@ class Results:
         names = list(suites) or self.suites()
         pages, sides = [], []
         for name in names:
-            records = self.records(name, items=bool(_suite(name).timed), pictures=True)
+            records = self.records(name, preset=preset, items=bool(_suite(name).timed), pictures=True)
             if records:
                 pages.append(suite_page(records, _suite(name), baseline=baseline))
                 sides.append((_suite(name), records))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from math import comb
 from typing import Any
 
 import jax
@@ -74,7 +73,6 @@ def test_the_exact_curve_is_itself_right() -> None:
     curve = exact_thompson((1.0, 0.0), 2)
     assert curve[0] == pytest.approx(0.5)
     assert curve[1] == pytest.approx(0.5 * (1 / 3) + 0.5 * (1 / 3))
-    assert comb(2, 1) == 2
 
 
 def test_thompson_sampling_of_coins_has_the_exact_regret() -> None:

@@ -135,6 +135,7 @@ def board(
     metrics: Annotated[str, typer.Option(help="Columns: kl_tau10,ece; the suite's own by default.")] = "",
     agents: Annotated[str, typer.Option(help='Only these agents: mlp,"ensemble?size=10".')] = "",
     where: Annotated[str, typer.Option(help="Only problems with these values: temp=0.1,train=10|30.")] = "",
+    preset: Annotated[str | None, typer.Option(help="Only problems of this preset.")] = None,
     floor: Annotated[
         str | None, typer.Option(help="The agent that the share of the gap closed is measured to; bayes by default.")
     ] = None,
@@ -157,6 +158,7 @@ def board(
         agents=names,
         floor=floor,
         where=output.pairs(where),
+        preset=preset,
     )
     output.board(made, "json" if json else format, out)
 
@@ -168,13 +170,14 @@ def report(
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("report.html"),
     baseline: Annotated[str | None, typer.Option(help="The agent that others are compared with.")] = None,
+    preset: Annotated[str | None, typer.Option(help="Only problems of this preset.")] = None,
     store: Store = DEFAULT_STORE,
     json: Json = False,
 ) -> None:
     """One self-contained HTML file with tables and figures; it needs no network."""
     from calibrant.api import load
 
-    path = load(store).report(out, suites or (), baseline=baseline)
+    path = load(store).report(out, suites or (), baseline=baseline, preset=preset)
     output.written(path, json)
 
 

@@ -87,6 +87,7 @@ class Board:
     tiers: Mapping[str, Tiers]  # of each metric over all environments, whatever the slices
     floor: str | None = None  # None when it has no record: then no gap is measured
     headline: str = "kl_tau10"  # the loss that charts rank agents by
+    others: tuple[str, ...] = ()  # presets that have records too and stand alone
 
     @property
     def agents(self) -> tuple[str, ...]:

@@ -143,6 +143,8 @@ def _notes(board: Board, counts: Mapping[str, bool]) -> Iterator[str]:
         named = ", ".join(f"{agent} {metric} {worst[agent, metric]:+.2g}" for agent, metric in [*worst][:-4:-1])
         more = f" and {len(worst) - 3} more" if len(worst) > 3 else ""
         yield f"Estimated Monte-Carlo bias above a tenth of the half-width, not taken off: {named}{more}."
+    if board.others:
+        yield f"Not averaged in: {', '.join(board.others)}. `--preset {board.others[0]}` shows it."
 
 
 # --- people: console and LaTeX ----------------------------------------------------------------------

@@ -22,6 +22,7 @@ SUITE = Suite(
             problems=tuple(spec(2, priority, labels=50) for priority in PRIORITIES),
             agents=("mlp", "ensemble?size=10", "ensemble+?size=10", "epinet"),
             seeds=8,
+            alone=True,
         ),
         "paper": Preset(
             problems=tuple(

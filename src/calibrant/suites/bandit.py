@@ -48,9 +48,10 @@ SUITE = Suite(
             problems=tuple(spec(dim, steps=2000) for dim in (2, 10)),
             agents=("uniform", "oracle", "mlp", "ensemble?size=10", "ensemble+?size=10", "epinet"),
             seeds=8,
+            alone=True,
         ),
         "paper": Preset(problems=tuple(spec(dim) for dim in DIM), agents=PAPER, seeds=20),
-        "code": Preset(problems=tuple(spec(dim, decay="code") for dim in DIM), agents=PAPER, seeds=20),
+        "code": Preset(problems=tuple(spec(dim, decay="code") for dim in DIM), agents=PAPER, seeds=20, alone=True),
     },
     metrics=METRICS,
     headlines=HEADLINES,
@@ -64,7 +65,12 @@ BY_RULE = Suite(
     name="bandit-rules",
     title="Neural bandit by other rules",
     presets={
-        "quick": Preset(tuple(spec(2, steps=1000, rule=rule) for rule in RULES), ("mlp", "ensemble+?size=10"), seeds=8),
+        "quick": Preset(
+            tuple(spec(2, steps=1000, rule=rule) for rule in RULES),
+            ("mlp", "ensemble+?size=10"),
+            seeds=8,
+            alone=True,
+        ),
         "paper": Preset(tuple(spec(10, steps=5000, rule=rule) for rule in RULES), SMALL, seeds=20),
     },
     metrics=METRICS,
@@ -83,6 +89,7 @@ BY_LAW = Suite(
             tuple(spec(2, steps=500, width=width, activation=activation) for width, activation in LAWS),
             ("mlp", "ensemble?size=10", "ensemble+?size=10", "epinet"),
             seeds=4,
+            alone=True,
         ),
         "paper": Preset(
             tuple(spec(2, steps=5000, width=width, activation=activation) for width, activation in LAWS),

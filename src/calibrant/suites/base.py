@@ -32,6 +32,7 @@ class Preset:
     problems: tuple[str, ...]
     agents: tuple[str, ...]
     seeds: int
+    alone: bool = False  # shown by itself: shorter or other games, never averaged with the other presets'
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,16 @@ class Suite:
 
     def owns(self, problem: str) -> bool:
         return any(problem in preset.problems for preset in self.presets.values())
+
+    @property
+    def tables(self) -> dict[str, frozenset[str]]:
+        """The problems that may stand in one table, by their presets: those that go together, then each one alone."""
+        together = [name for name, preset in self.presets.items() if not preset.alone]
+        groups = [together, *([name] for name, preset in self.presets.items() if preset.alone)]
+        return {
+            " and ".join(names): frozenset(problem for name in names for problem in self.presets[name].problems)
+            for names in groups
+        }
 
     def preset(self, name: str) -> Preset:
         if name not in self.presets:

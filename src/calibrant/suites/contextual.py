@@ -19,7 +19,7 @@ SUITE = Suite(
     name="contextual",
     title="Contextual bandits of real data",
     presets={
-        "quick": Preset(problems=tuple(spec(data) for data in TABLES), agents=AGENTS, seeds=5),
+        "quick": Preset(problems=tuple(spec(data) for data in TABLES), agents=AGENTS, seeds=5, alone=True),
         "paper": Preset(
             problems=tuple(spec(data, steps=10_000) for data in (*TABLES, *IMAGES)),
             agents=(*AGENTS, "dropout", "bbb", "hypermodel?prior_scale=0.1"),
