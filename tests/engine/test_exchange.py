@@ -31,6 +31,16 @@ def test_what_leaves_enters_as_it_was_without_items_and_pictures(tmp_path: Path)
     assert found == [plain(one, items=False, pictures=False) for one in (make(0), make(1), failure(2))]
 
 
+def test_courses_through_time_travel_to_the_bit(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl.gz"
+    export_records([make(0), failure(1)], path, courses={"kl", "regret"})
+    with open_store(str(tmp_path / "new.db")) as store:
+        import_records(path, store)
+        found = [plain(one, pictures=False) for one in store.records(items=True)]
+    assert found == [plain(one, pictures=False) for one in (make(0), failure(1))]
+    assert make(0).scores["kl"].items is not None
+
+
 def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
     first = exported(tmp_path).read_bytes()
     assert exported(tmp_path).read_bytes() == first
@@ -62,6 +72,8 @@ DAMAGES: dict[str, Callable[[list[Any]], object]] = {
     "line 3 .* seed should be of type int": lambda lines: lines[2].update(seed="0"),
     "line 4 .* not finite": lambda lines: lines[3]["scores"].update(kl=[float("nan")]),
     "line 2 .* no '": lambda lines: lines.pop(1),
+    "line 3 .* could not convert": lambda lines: lines[2].update(courses={"kl": ["much"]}),
+    "line 3 .* no 'regret'": lambda lines: lines[2].update(courses={"regret": [1.0]}),
     "line 3 .* no hours": lambda lines: lines[2]["cost"].update(hours=3),
 }
 

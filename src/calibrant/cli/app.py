@@ -9,7 +9,7 @@ import typer
 
 from calibrant import __version__
 from calibrant.cli import INTERRUPTED, data, output
-from calibrant.types import DEFAULT_STORE, CalibrantError
+from calibrant.types import DEFAULT_STORE
 
 app = typer.Typer(
     name="calibrant",
@@ -251,15 +251,10 @@ def export_(
     json: Json = False,
 ) -> None:
     """Write records to one file: to publish them beside a table, or to take them to another store."""
-    from calibrant.api import load
-    from calibrant.engine.exchange import export_records
+    from calibrant.cli.exporting import export_suites
 
-    results = load(store)
-    names = output.words(agents) or None
-    found = {one.cell.id: one for suite in suites or results.suites() for one in results.records(suite, agents=names)}
-    if not found:
-        raise CalibrantError(f"store {results.store.name} has no such records to export")
-    output.exchanged({"written": export_records(found.values(), out), "file": str(out)}, json)
+    written = export_suites(suites or (), output.words(agents) or None, out, store)
+    output.exchanged({"written": written, "file": str(out)}, json)
 
 
 @app.command("import")
