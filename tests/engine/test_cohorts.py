@@ -72,6 +72,14 @@ def test_large_training_sets_are_not_padded(size: int, rows: int) -> None:
     assert padded_rows(size) == rows
 
 
+def test_agents_that_read_every_row_are_padded_closely() -> None:
+    """At 30 and 300 rows a power of ten would make every step of theirs three times as long."""
+    plan = cells(["hmc", "mlp"], 1, "paper", temp="0.1")
+    padded = {(cell.agent, cell.problem): task.rows for task in make_tasks(plan) for cell in task.cells}
+    sizes = {"testbed?train=3": (10, 10), "testbed?train=30": (30, 100), "testbed?train=300": (300, 1000)}
+    assert {one: (padded["hmc", one], padded["mlp", one]) for one in sizes} == sizes
+
+
 def test_tasks_hold_every_cell_once() -> None:
     plan = cells(["uniform", "mlp", "mlp?l2=3", "ensemble?size=10", "prior", "oracle"], 3, "paper")
     tasks = make_tasks(plan)

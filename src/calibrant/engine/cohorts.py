@@ -2,14 +2,15 @@
 
 A native agent is a JAX tree: its numbers are data, its words and sizes are the program. Cells whose agents have the
 same program and whose problems have the same shapes form a cohort; training sets are padded to the next power of ten,
-unless they are large: few sizes occur there, and the padding of 60,000 images would take a hundred megabytes.
+or, for agents that read every row in every step, to that or three times one. Large ones are not: few sizes occur there,
+and the padding of 60,000 images would take a hundred megabytes.
 A cohort runs in chunks of a fixed width, the last one filled up with repeated cells, so that a cell's numbers depend
 neither on the plan nor on what was done before. Black-box agents run cell by cell through the same `Task`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
@@ -21,7 +22,8 @@ from calibrant.types import Cell
 LANES = 8  # networks of a chunk: enough to hide the cost of a step, few enough that a lone cell wastes little
 GAME_NETWORKS = 32  # networks of a chunk of games, whose steps are smaller: a lane alone would be mostly overhead
 DATA_BYTES = 256e6  # training data of one chunk, at most
-PADDED = 10_000  # training sets with more rows than this are not padded
+TENS = (10, 100, 1000, 10_000)  # rows that training sets are padded to; larger ones are not
+THIRDS = (10, 30, 100, 300, 1000, 3000, 10_000)
 
 
 @dataclass(frozen=True)
@@ -49,13 +51,8 @@ def make_tasks(cells: Iterable[Cell], seconds_per_cell: float | None = None, sto
     return [replace(task, seconds=limit, store=store) for task, limit in zip(tasks, limits, strict=True)]
 
 
-def padded_rows(size: int) -> int:
-    if size > PADDED:
-        return size
-    rows = 10
-    while rows < size:
-        rows *= 10
-    return rows
+def padded_rows(size: int, sizes: Sequence[int] = TENS) -> int:
+    return next((rows for rows in sizes if rows >= size), size)
 
 
 def _program(cell: Cell) -> Hashable:
@@ -65,7 +62,11 @@ def _program(cell: Cell) -> Hashable:
     import jax
 
     problem: Any = registry.resolve("problems", cell.problem)
-    return jax.tree.structure(agent), problem.shape(), padded_rows(problem.train)
+    return jax.tree.structure(agent), problem.shape(), _rows(agent, problem)
+
+
+def _rows(agent: Any, problem: Any) -> int:
+    return padded_rows(problem.train, THIRDS if getattr(agent, "full_batch", False) else TENS)
 
 
 def _chunks(cells: list[Cell]) -> list[Task]:
@@ -73,7 +74,7 @@ def _chunks(cells: list[Cell]) -> list[Task]:
     if not getattr(agent, "native", False):
         return [Task((cell,), 1, 0) for cell in cells]
     problem: Any = registry.resolve("problems", cells[0].problem)
-    rows = padded_rows(problem.train)
+    rows = _rows(agent, problem)
     bytes_per_cell = 4 * rows * (problem.dim + 1)
     side_by_side = LANES
     if getattr(problem, "played", False):  # those that are fitted anew play alone

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -101,6 +101,8 @@ class Chains:
     warmup: Annotated[int, Ge(1)] = static(200)  # transitions before; rounded up to a multiple of `thin`
     step_size: Annotated[float, Gt(0)] | None = None  # None: found in the warm-up
     hidden: tuple[Annotated[int, Ge(1)], ...] | None = static(None)  # None: the network that the facts name
+
+    full_batch: ClassVar[bool] = True
 
     def posterior(self, train: Data, facts: Facts) -> Posterior:
         network = reference_network(facts, self.hidden)
