@@ -22,11 +22,12 @@ from calibrant.report.correlation import (
     shared_methods,
     usual_metric,
 )
-from calibrant.report.correlation_charts import heat_chart, scatter_chart
+from calibrant.report.correlation_charts import extent, heat_chart, placed, scatter_chart
 from calibrant.report.correlation_view import correlation_view, plain
 from calibrant.report.figure import matrix_svg, scatter_svg, write_figure
 from calibrant.report.html import render, render_correlation
 from calibrant.report.page import suite_page
+from calibrant.stats.intervals import Interval
 from calibrant.suites.base import Suite
 from calibrant.types import CalibrantError, Cell, Record, Scores
 
@@ -197,6 +198,16 @@ def test_charts_hold_every_agent_and_every_pair() -> None:
     json.dumps([scatter.spec, heat.spec], allow_nan=False)
     x = scatter.spec["layer"][-1]["encoding"]["x"]
     assert x["scale"]["type"] == "log" and x["scale"]["domain"][0] < min(point.a.mean for point in both().points)
+
+
+def test_axes_are_logarithmic_where_means_are_positive() -> None:
+    """An interval that reaches to zero or below ends at the axis, a fifth of the smallest mean."""
+    wide = [Interval(2000.0, -500.0, 4500.0, 10), Interval(100.0, 20.0, 180.0, 10), Interval(50.0, 40.0, 60.0, 10)]
+    low, high, logarithmic = extent(wide)
+    assert logarithmic and 7 < low < 10 and high > 4500
+    place = placed(wide, 0.0, 1.0)
+    assert place(-500.0) == 0 and place(100.0) - place(50.0) == pytest.approx(place(4000.0) - place(2000.0))
+    assert extent([*wide, Interval(0.0, 0.0, 0.0, 10)])[2] is False
 
 
 def matrix() -> Matrix:

@@ -25,28 +25,32 @@ from calibrant.report.wording import quantity as estimate
 from calibrant.stats.intervals import Interval
 
 SHADES = ("#c8641b", "#f2f2f2", "#0b6fb8")  # of -1, 0 and 1
+BELOW = 5.0  # how far a logarithmic axis goes below the smallest mean, as a factor
 AROUND = 0.04  # free space around the points, as a share of the axis
 HIGH, NARROW, BESIDE = 420, 480, 140  # a scatter's height, the width that names are placed for, their room at its right
 
 
 def scatter_chart(found: Comparison) -> Chart:
-    """A point per agent, its 95 % intervals across and upright; logarithmic axes where all numbers allow it."""
+    """A point per agent, its 95 % intervals across and upright; logarithmic axes where all means allow it."""
+    sides = {name: [getattr(point, name) for point in found.points] for name in ("a", "b")}
+    edges = {name: extent(points)[0] for name, points in sides.items()}
     values = [
         {"agent": point.agent, "name": short_name(point.agent)}
-        | _place("a", point.a)
-        | _place("b", point.b)
+        | _place("a", point.a, edges["a"])
+        | _place("b", point.b, edges["b"])
         | {"a_said": _said(point.a), "b_said": _said(point.b)}
         | {"dx": place.dx, "dy": place.dy, "side": place.side, "far": place.far}
         for point, place in zip(found.points, name_places(found, Box(0, 0, NARROW, HIGH)), strict=True)
     ]
     agents = [point.agent for point in found.points]
-    axes = {name: _axis([getattr(point, name) for point in found.points]) for name in ("a", "b")}
+    axes = {name: _axis(points) for name, points in sides.items()}
     titles = {name: side_title(side) for name, side in (("a", found.a), ("b", found.b))}
     at: Spec = {"x": quantity("a", titles["a"], **axes["a"]), "y": quantity("b", titles["b"], **axes["b"])}
     across = {"x": quantity("a_low", titles["a"], **axes["a"]), "x2": {"field": "a_high"}}
     upright = {"y": quantity("b_low", titles["b"], **axes["b"]), "y2": {"field": "b_high"}}
     repeats: list[Spec] = [
-        {"agent": one.agent, "name": short_name(one.agent), "a": finite(one.a), "b": finite(one.b)}
+        {"agent": one.agent, "name": short_name(one.agent)}
+        | {"a": finite(max(one.a, edges["a"])), "b": finite(max(one.b, edges["b"]))}
         for one in found.repeated
     ]
     cloud: Spec = {
@@ -137,8 +141,8 @@ def side_title(side: Side) -> str:
     return f"{side.suite}: {label(side.metric)}"
 
 
-def _place(name: str, one: Interval) -> Spec:
-    return {name: finite(one.mean), f"{name}_low": finite(one.low), f"{name}_high": finite(one.high)}
+def _place(name: str, one: Interval, edge: float) -> Spec:
+    return {name: finite(one.mean), f"{name}_low": finite(max(one.low, edge)), f"{name}_high": finite(one.high)}
 
 
 def _said(one: Interval) -> str:
@@ -146,10 +150,15 @@ def _said(one: Interval) -> str:
 
 
 def extent(points: Sequence[Interval]) -> tuple[float, float, bool]:
-    """From where to where an axis goes, and whether it is logarithmic: it is where every number is positive."""
+    """From where to where an axis goes, and whether it is logarithmic: it is where every mean is positive.
+
+    It then goes down to a fifth of the smallest mean; an interval that reaches further ends at the edge.
+    """
     ends = [end for one in points for end in (one.mean, one.low, one.high) if math.isfinite(end)]
     low, high = min(ends), max(ends)
-    if low > 0:
+    smallest = min(one.mean for one in points if math.isfinite(one.mean))
+    if smallest > 0:
+        low = max(low, smallest / BELOW)
         reach = max((high / low) ** AROUND, 1.01)
         return low / reach, high * reach, True
     reach = AROUND * (high - low) or 1.0

@@ -22,6 +22,7 @@ from calibrant.types import CalibrantError
 WIDE, HIGH = 640, 460
 LEFT, RIGHT, TOP, BOTTOM = 70, 150, 20, 50
 SQUARE, NAMES = 56, 90
+DECADES = 10  # the ratio of an axis's ends from which ticks are powers of ten
 
 Scale = Callable[[float], float]
 
@@ -90,8 +91,16 @@ def matrix_svg(found: Matrix) -> str:
 
 def _scale(points: Sequence[Interval], start: float, end: float) -> tuple[Scale, list[float]]:
     """From a number to its place, and where the axis has ticks."""
-    low, high, _ = extent(points)
-    return placed(points, start, end), _ticks(low, high)
+    low, high, logarithmic = extent(points)
+    spread = logarithmic and high / low > DECADES
+    return placed(points, start, end), _powers(low, high) if spread else _ticks(low, high)
+
+
+def _powers(low: float, high: float) -> list[float]:
+    """1, 2 and 5 times powers of ten that lie inside; powers alone where those would be many."""
+    powers = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+    multiples = (1, 2, 5) if len(powers) < 5 else (1,)
+    return [power * multiple for power in powers for multiple in multiples if low <= power * multiple <= high]
 
 
 def _ticks(low: float, high: float) -> list[float]:
