@@ -81,7 +81,7 @@ class Results:
         from calibrant.report.board import make_board
 
         wanted = None if metrics is None else tuple(metrics)
-        tables = self._tables(suite, agents=agents, where=where, preset=preset)
+        tables = self.tables(suite, agents=agents, where=where, preset=preset)
         if not tables:
             raise CalibrantError(
                 f"store {self.store.name} has no records of suite '{suite}'; `calibrant run {suite}` makes them"
@@ -106,10 +106,10 @@ class Results:
         problems whose fields have these values, as `{"dim": "2|10"}`, `preset` those of one preset. Without it presets
         that stand alone are left out, or, if no other has records, all but the first of them.
         """
-        tables = self._tables(suite, agents=agents, where=where, preset=preset, items=items, pictures=pictures)
+        tables = self.tables(suite, agents=agents, where=where, preset=preset, items=items, pictures=pictures)
         return next(iter(tables.values()), [])
 
-    def _tables(
+    def tables(
         self,
         suite: str,
         *,

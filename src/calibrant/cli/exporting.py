@@ -20,9 +20,8 @@ def export_suites(suites: Sequence[str], agents: Sequence[str] | None, out: Path
     for name in suites or results.suites():
         suite: Suite = registry.load("suites", name)
         courses |= {one.metric for one in suite.timed}
-        for preset in suite.presets:
-            for record in results.records(name, agents=agents, preset=preset, items=bool(suite.timed)):
-                found[record.cell.problem, record.cell.agent, record.cell.seed] = record
+        for records in results.tables(name, agents=agents, items=bool(suite.timed)).values():
+            found |= {(record.cell.problem, record.cell.agent, record.cell.seed): record for record in records}
     if not found:
         raise CalibrantError(f"store {results.store.name} has no such records to export")
     return export_records([record for _, record in sorted(found.items())], out, courses)
