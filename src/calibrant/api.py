@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import gc
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,8 @@ from calibrant.types import DEFAULT_STORE, CalibrantError, Record
 if TYPE_CHECKING:
     from calibrant.engine.run import Progress
     from calibrant.report.board import Board
-    from calibrant.report.correlation import Comparison, Match, Matrix
+    from calibrant.report.correlation import Comparison, Match, Series
+    from calibrant.report.correlation_matrix import Matrix
     from calibrant.stats.correlation import Kind
 
 
@@ -139,6 +139,7 @@ class Results:
         a: str,
         b: str,
         *,
+        by: str | None = None,
         metric_a: str | None = None,
         metric_b: str | None = None,
         agents: Sequence[str] | None = None,
@@ -146,16 +147,22 @@ class Results:
         where_a: Mapping[str, object] | None = None,
         where_b: Mapping[str, object] | None = None,
         blocks: int = 0,
-    ) -> Comparison:
+    ) -> Comparison | Series:
         """Whether agents that score well on suite `a` score well on suite `b`; dyadic joint scores unless told.
 
-        With `match="method"` an agent may have other parameters on either side, as when it is tuned for each. With
-        `blocks` seeds are divided into so many repetitions of the measurement, which are correlated too.
+        At each value of the field `by` of suite `b`, if that is named. With `match="method"` an agent may have other
+        parameters on either side, as when it is tuned for each. With `blocks` seeds are divided into so many
+        repetitions of the measurement, within which scores are correlated too.
         """
-        from calibrant.report.correlation import compare
+        from calibrant.report.correlation import compare, compare_series
 
-        sides = [(_suite(name), self.records(name, where=where)) for name, where in ((a, where_a), (b, where_b))]
-        return compare(*sides, metrics=(metric_a, metric_b), agents=agents, match=match, blocks=blocks)
+        first, second = (
+            (_suite(name), self.records(name, where=where)) for name, where in ((a, where_a), (b, where_b))
+        )
+        metrics = metric_a, metric_b
+        if by is None:
+            return compare(first, second, metrics=metrics, agents=agents, match=match, blocks=blocks)
+        return compare_series(first, second, by, metrics=metrics, agents=agents, match=match, blocks=blocks)
 
     def correlate_values(
         self,
@@ -168,7 +175,7 @@ class Results:
         where: Mapping[str, object] | None = None,
     ) -> Matrix:
         """Whether agents score alike at every value of a field of a suite's problems, as between activations."""
-        from calibrant.report.correlation import compare_values
+        from calibrant.report.correlation_matrix import compare_values
 
         records = self.records(suite, where=where)
         return compare_values(records, _suite(suite), field, metric=metric, agents=agents, kind=kind)
@@ -185,6 +192,7 @@ class Results:
 
         Suites that are named together and share agents are also held against each other, method by method.
         """
+        from calibrant.report.correlation import held_together
         from calibrant.report.html import write_report
         from calibrant.report.page import suite_page
 
@@ -199,19 +207,8 @@ class Results:
             raise CalibrantError(
                 f"store {self.store.name} has no records to report on; `calibrant run testbed` makes some"
             )
-        write_report(Path(path), pages, _between(sides) if suites else ())
+        write_report(Path(path), pages, held_together(sides) if suites else ())
         return Path(path)
-
-
-def _between(sides: Sequence[tuple[Suite, Sequence[Record]]]) -> list[Comparison]:
-    """Every two of these suites; those that share too few agents are passed over."""
-    from calibrant.report.correlation import compare, shared_methods
-
-    found = []
-    for pair in itertools.combinations(sides, 2):
-        with contextlib.suppress(CalibrantError):
-            found.append(compare(*pair, agents=shared_methods(*pair), match="method"))
-    return found
 
 
 @contextlib.contextmanager

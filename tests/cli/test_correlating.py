@@ -54,7 +54,8 @@ def test_two_suites_as_table_and_json(capsys: pytest.CaptureFixture[str], store:
     assert text.startswith("3 agents on 4 environments of testbed and 2 environments of testbed-hd")
     assert "left out: uniform (no score in suite 'testbed-hd')" in text
     found: Any = json.loads(printed(capsys, "testbed", "testbed-hd", "--store", store, "--json"))
-    assert found["a"] == {"suite": "testbed", "metric": "kl_tau10_dyadic", "environments": 4, "better": "lower"}
+    side = {"suite": "testbed", "metric": "kl_tau10_dyadic", "environments": 4, "part": "", "better": "lower"}
+    assert found["a"] == side
     assert {one["agent"] for one in found["points"]} == set(AGENTS.split(","))
     kinds = {one["kind"]: one for one in found["correlations"]}
     assert kinds.keys() == {"pearson", "log", "rank"} and all(-1 <= one["value"] <= 1 for one in kinds.values())
@@ -76,6 +77,15 @@ def test_the_values_of_a_field(capsys: pytest.CaptureFixture[str], store: str) -
     assert "between values of activation" in printed(capsys, *words)
 
 
+def test_two_suites_at_every_value_of_a_field(capsys: pytest.CaptureFixture[str], store: str) -> None:
+    words = ("testbed-hd", "testbed", "--by", "temp", "--blocks", "2", "--store", store)
+    found: Any = json.loads(printed(capsys, *words, "--json"))
+    assert list(found["values"]) == ["0.1", "0.5"] and found["values"]["0.5"]["b"]["environments"] == 2
+    text = printed(capsys, *words)
+    assert text.splitlines()[0].endswith("by temp; correlations of logarithms.")
+    assert "environments of testbed, temp=0.5" in text and "within blocks of seeds" in text
+
+
 def test_figures(capsys: pytest.CaptureFixture[str], store: str, tmp_path: Path) -> None:
     for name in ("figure.html", "figure.svg"):
         out = printed(capsys, "testbed", "testbed-hd", "--store", store, "--out", str(tmp_path / name))
@@ -87,7 +97,7 @@ def test_figures(capsys: pytest.CaptureFixture[str], store: str, tmp_path: Path)
 def test_what_is_wrong_is_one_sentence(capsys: pytest.CaptureFixture[str], store: str, tmp_path: Path) -> None:
     at = ("--store", store)
     assert "name two suites" in sentence(capsys, "testbed", *at)
-    assert "name two suites" in sentence(capsys, "testbed", "testbed-hd", "--by", "train", *at)
+    assert "no field 'traim', did you mean 'train'" in sentence(capsys, "testbed", "testbed-hd", "--by", "traim", *at)
     assert "give --metric-a and --where-a alone" in sentence(
         capsys, "testbed", "--by", "temp", "--metric-b", "ece", *at
     )

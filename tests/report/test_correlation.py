@@ -13,18 +13,12 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from calibrant import registry
-from calibrant.report.correlation import (
-    Comparison,
-    Matrix,
-    compare,
-    compare_values,
-    matrices,
-    shared_methods,
-    usual_metric,
-)
+from calibrant.report.contenders import shared_methods, usual_metric
+from calibrant.report.correlation import Comparison, compare, compare_series, held_together
 from calibrant.report.correlation_charts import extent, heat_chart, placed, scatter_chart
+from calibrant.report.correlation_matrix import Matrix, compare_values, matrices
 from calibrant.report.correlation_view import correlation_view, plain
-from calibrant.report.figure import matrix_svg, scatter_svg, write_figure
+from calibrant.report.figure import figure_svg, matrix_svg, scatter_svg, write_figure
 from calibrant.report.html import render, render_correlation
 from calibrant.report.page import suite_page
 from calibrant.stats.intervals import Interval
@@ -113,13 +107,66 @@ def test_methods_may_have_other_parameters_on_either_side() -> None:
     assert [point.agent for point in found.points] == sorted(LEVELS)
     assert found.correlations == same.correlations
     assert found.points[0].specs == ("bbb", "bbb?lr=0.1") and "bbb is bbb here and bbb?lr=0.1 there" in plain(found)
+    several = (HD, records(THERE, there | {"bbb?lr=0.2": 3.0}))
+    with pytest.raises(CalibrantError, match=r"several specs of 'bbb', bbb\?lr=0.1, bbb\?lr=0.2: name one by --agents"):
+        compare(here, several, match="method")
     twice = (HD, records(THERE, there | {"bbb": 3.0}))
-    with pytest.raises(CalibrantError, match=r"several specs of 'bbb', bbb, bbb\?lr=0.1: name one by --agents"):
-        compare(here, twice, match="method")
+    assert compare(here, twice, match="method").points[0].specs == ("bbb", "bbb")  # the one with defaults only
     named = compare(here, twice, match="method", agents=["bbb?lr=0.1", "mlp", "dropout"])
     assert [point.specs for point in named.points] == [
         ("bbb", "bbb?lr=0.1"), ("dropout", "dropout?lr=0.1"), ("mlp", "mlp"),
     ]  # fmt: skip
+
+
+def test_a_suite_against_every_value_of_a_field_of_another() -> None:
+    """Each value is the comparison with its part alone; one with too few agents is passed over with the reason."""
+    few = [one for one in records(THERE[1:], power=2.0) if one.cell.agent in ("mlp", "bbb")]
+    here, there = (TESTBED, records(HERE)), (HD, [*records(THERE[:1], power=2.0), *few])
+    found = compare_series(here, there, "dim", blocks=3)
+    alone = compare(here, (HD, records(THERE[:1], power=2.0)), blocks=3, part="dim=10")
+    assert list(found.comparisons) == ["10"] and found.comparisons["10"].to_json() == alone.to_json()
+    assert list(found.passed_over) == ["100"]
+    assert "share bbb, mlp" in found.passed_over["100"]
+    lines = plain(found).splitlines()
+    assert lines[0].startswith("testbed: KL τ=10 dyadic against testbed-hd: KL τ=10 dyadic, by dim")
+    assert lines[3].split()[:3] == ["10", "6", "3"] and lines[-1].startswith("passed over: dim=100 (")
+    assert json.loads(json.dumps(found.to_json(), allow_nan=False))["values"]["10"]["b"]["part"] == "dim=10"
+    with pytest.raises(CalibrantError, match="at least 3 agents"):
+        compare_series(here, (HD, few), "dim")
+    with pytest.raises(CalibrantError, match="no field 'dimm', did you mean 'dim'"):
+        compare_series(here, there, "dimm")
+
+
+def test_every_value_has_a_section_and_a_panel() -> None:
+    found = compare_series((TESTBED, records(HERE)), (HD, records(THERE)), "dim", blocks=3)
+    page = render_correlation(found)
+    assert (
+        page.count('data-chart="correlation"') == 2 and 'id="part-2"' in page and "Correlations of logarithms" in page
+    )
+    panels = ET.fromstring(figure_svg(found)).findall("{*}g/{*}svg")
+    assert len(panels) == 2
+    points = {circle.attrib["r"] for circle in panels[0].findall("{*}circle")}
+    assert points == {"5", "2.5"} and len(panels[0].findall("{*}circle")) == len(LEVELS) * 4  # means, and three blocks
+
+
+def test_a_report_of_several_suites_holds_them_together() -> None:
+    """Bandits against the testbed's marginal and joint scores, by dimension; others by the usual score."""
+    bandit: Suite = registry.load("suites", "bandit")
+    regret = [
+        Record(one.cell, {"regret": one.scores["kl_tau10"]})
+        for one in records(("bandit", "bandit?dim=10"), LEVELS | {"uniform": 9.0})
+    ]
+    sides = [(bandit, regret), (TESTBED, records(HERE)), (HD, records(THERE))]
+    pairs = {(one.field, *_metrics(part)) for one in held_together(sides[:2]) for part in one.comparisons.values()}
+    assert pairs == {("dim", metric, "regret", f"dim={dim}") for metric in ("kl_tau1", "kl_tau10") for dim in (2, 10)}
+    assert [type(one).__name__ for one in held_together(sides)] == ["Series"] * 4 + ["Comparison"]
+    assert held_together([(TESTBED, records(HERE, {"mlp": 1.0})), (HD, records(THERE))]) == []
+    page = render([suite_page(regret, bandit)], held_together(sides[:2]))
+    assert page.count('data-chart="correlation"') == 4 and 'id="between-6"' in page
+
+
+def _metrics(found: Comparison) -> tuple[str, str, str]:
+    return found.a.metric, found.b.metric, found.b.part
 
 
 def test_only_environments_that_all_agents_answered_count() -> None:

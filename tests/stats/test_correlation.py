@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import pearsonr, spearmanr
+from scipy.stats import pearsonr, rankdata, spearmanr
 
 from calibrant.seeds import Stream
 from calibrant.stats.correlation import (
@@ -165,16 +165,43 @@ def test_the_interval_of_drawn_environments_holds_the_truth_about_as_often_as_it
 
 
 def test_blocks_are_repetitions_of_the_measurement() -> None:
-    """Two agents in three blocks of two seeds: means by hand, and the coefficient over all six pairs."""
-    a = Measured(np.array([[1.0, 2, 3, 4, 5, 6], [10, 20, 30, 40, 50, 60]]), tuple(("p", seed) for seed in range(6)))
-    b = Measured(np.array([[1.0, 4, 9], [100, 400, 900]]), tuple(("q", seed) for seed in range(3)))
+    """Three agents in three blocks of two seeds: means by hand; the coefficient of what blocks' means leave."""
+    rows = [[1.0, 2, 3, 4, 5, 6], [10, 20, 30, 40, 50, 60], [5, 5, 5, 5, 5, 5]]
+    a = Measured(np.array(rows), tuple(("p", seed) for seed in range(6)))
+    b = Measured(np.array([[1.0, 4, 9], [100, 400, 900], [50, 2, 1000]]), tuple(("q", seed) for seed in range(3)))
     (here, there), found = correlate_blocks(a, b, 3, draws=50)
-    np.testing.assert_allclose(here, [[2.5, 3.5, 4.5], [25, 35, 45]])
+    np.testing.assert_allclose(here, [[2.5, 3.5, 4.5], [25, 35, 45], [5, 5, 5]])
     np.testing.assert_allclose(there, b.values)
+    bend = {"pearson": np.asarray, "log": np.log, "rank": lambda side: rankdata(side, axis=0)}
     for one in found:
-        assert one.n == 6
-        assert one.value == pytest.approx(float(coefficient(here.reshape(-1), there.reshape(-1), one.kind)))
+        x, y = (bend[one.kind](side) - bend[one.kind](side).mean(axis=0) for side in (here, there))
+        assert one.n == 9
+        assert one.value == pytest.approx(pearsonr(x.reshape(-1), y.reshape(-1)).statistic)  # means of zero already
         assert one.low <= one.value + 1e-9 and one.high <= 1
+
+
+def test_the_luck_of_a_block_does_not_count() -> None:
+    """What multiplies all scores of a block leaves logarithms and ranks as they are."""
+    rng = np.random.default_rng(3)
+    names = tuple(("p", seed) for seed in range(5))
+    a, b = np.exp(rng.normal(size=(2, 4, 5)))
+    luck = np.exp(3 * rng.normal(size=5))
+    plain = correlate_blocks(Measured(a, names), Measured(b, names), 5, draws=200)[1]
+    lucky = correlate_blocks(Measured(a * luck, names), Measured(b * luck, names), 5, draws=200)[1]
+    for one, other in zip(plain[1:], lucky[1:], strict=True):
+        assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high))
+
+
+def test_a_block_that_does_not_vary_says_nothing() -> None:
+    names = tuple(("p", seed) for seed in range(2))
+    a = Measured(np.array([[1.0, 7], [2, 7], [4, 7]]), names)
+    b = Measured(np.array([[3.0, 1], [9, 2], [5, 3]]), names)
+    found = correlate_blocks(a, b, 2, draws=20)[1]
+    centred = a.values[:, 0] - a.values[:, 0].mean()
+    spread = b.values - b.values.mean(axis=0)
+    expected = (centred * spread[:, 0]).sum() / np.sqrt((centred**2).sum() * (spread**2).sum())
+    assert found[0].value == pytest.approx(expected)
+    assert np.isnan(correlate_blocks(Measured(np.zeros((3, 2)), names), b, 2, draws=20)[1][0].value)
 
 
 def test_more_blocks_than_seeds_are_refused() -> None:

@@ -185,7 +185,10 @@ def report(
 def correlate(
     a: Annotated[str, typer.Argument(metavar="SUITE", help="A suite: `calibrant list suites`.")],
     b: Annotated[str | None, typer.Argument(metavar="SUITE", help="Another, or the same by another metric.")] = None,
-    by: Annotated[str | None, typer.Option(help="Within one suite, between values of a field: activation.")] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(help="One suite: between values of a field, activation. Two: at each of the second's, dim."),
+    ] = None,
     metric_a: Annotated[str | None, typer.Option(help="Of the first suite; dyadic joint loss by default.")] = None,
     metric_b: Annotated[str | None, typer.Option(help="Of the second suite; likewise.")] = None,
     agents: Annotated[str, typer.Option(help='Only these agents: mlp,"ensemble?size=10"; all but controls.')] = "",
@@ -194,8 +197,10 @@ def correlate(
     ] = "spec",
     where_a: Annotated[str, typer.Option(help="Only problems of the first suite with these values: temp=0.1.")] = "",
     where_b: Annotated[str, typer.Option(help="Likewise of the second suite: dim=50.")] = "",
-    blocks: Annotated[int, typer.Option(min=0, help="Also correlate agents in so many blocks of seeds each.")] = 0,
-    kind: Annotated[Literal["pearson", "log", "rank"], typer.Option(help="With --by: which coefficient.")] = "pearson",
+    blocks: Annotated[int, typer.Option(min=0, help="Also correlate within so many blocks of seeds.")] = 0,
+    kind: Annotated[
+        Literal["pearson", "log", "rank"], typer.Option(help="Within one suite: which coefficient.")
+    ] = "pearson",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Also draw it: FILE.html or FILE.svg.")] = None,
     store: Store = DEFAULT_STORE,
     json: Json = False,

@@ -1,11 +1,12 @@
-"""What `calibrant correlate` does: two suites against each other, or the values of a field within one."""
+"""What `calibrant correlate` does: two suites, maybe value by value of a field, or such values within one suite."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from calibrant.api import load
-from calibrant.report.correlation import Comparison, Match, Matrix
+from calibrant.report.correlation import Comparison, Match, Series
+from calibrant.report.correlation_matrix import Matrix
 from calibrant.stats.correlation import Kind
 from calibrant.types import CalibrantError
 
@@ -23,16 +24,16 @@ def correlate_suites(
     where_b: Mapping[str, str],
     blocks: int,
     store: str,
-) -> Comparison | Matrix:
-    if (b is None) == (by is None):
+) -> Comparison | Series | Matrix:
+    if b is None and by is None:
         raise CalibrantError("name two suites, as in `correlate testbed real`, or one with --by FIELD")
     results = load(store)
-    if by is not None:
+    if b is None:
+        assert by is not None
         if metric_b is not None or where_b or blocks:
-            raise CalibrantError("--by correlates within one suite: give --metric-a and --where-a alone")
+            raise CalibrantError("--by with one suite correlates within it: give --metric-a and --where-a alone")
         return results.correlate_values(a, by, metric=metric_a, agents=agents, kind=kind, where=where_a)
-    assert b is not None
     return results.correlate(
-        a, b, metric_a=metric_a, metric_b=metric_b, agents=agents, match=match,
+        a, b, by=by, metric_a=metric_a, metric_b=metric_b, agents=agents, match=match,
         where_a=where_a, where_b=where_b, blocks=blocks,
     )  # fmt: skip

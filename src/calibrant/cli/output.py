@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from calibrant.engine.run import Outcome
     from calibrant.papers.receipts import Receipt
     from calibrant.report.board import Board
-    from calibrant.report.correlation import Comparison, Matrix
+    from calibrant.report.correlation import Comparison, Series
+    from calibrant.report.correlation_matrix import Matrix
     from calibrant.tune.show import Summary
 
 
@@ -95,7 +96,7 @@ def board(made: Board, format: str, out: Path | None) -> None:
     _say(f"wrote {out}")
 
 
-def correlation(found: Comparison | Matrix, out: Path | None, as_json: bool) -> None:
+def correlation(found: Comparison | Series | Matrix, out: Path | None, as_json: bool) -> None:
     from calibrant.report.correlation_view import plain
     from calibrant.report.figure import write_figure
 

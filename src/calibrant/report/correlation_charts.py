@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 
 from calibrant.report.charts import THICK, Chart
-from calibrant.report.correlation import Comparison, Matrix, Side
+from calibrant.report.correlation import Comparison, Side
+from calibrant.report.correlation_matrix import Matrix
 from calibrant.report.encodings import (
     VISIBLE,
     Spec,
@@ -138,7 +139,12 @@ def name_places(found: Comparison, frame: Box) -> list[Place]:
 
 
 def side_title(side: Side) -> str:
-    return f"{side.suite}: {label(side.metric)}"
+    return f"{side_name(side)}: {label(side.metric)}"
+
+
+def side_name(side: Side) -> str:
+    """The suite, and which part of it."""
+    return f"{side.suite}, {side.part}" if side.part else side.suite
 
 
 def _place(name: str, one: Interval, edge: float) -> Spec:

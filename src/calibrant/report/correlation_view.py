@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from calibrant.report.correlation import Comparison, Matrix
-from calibrant.report.correlation_charts import heat_chart, scatter_chart, side_title
-from calibrant.report.style import short_name
+from calibrant.report.correlation import Comparison, Series
+from calibrant.report.correlation_charts import heat_chart, scatter_chart, side_name, side_title
+from calibrant.report.correlation_matrix import Matrix
+from calibrant.report.style import label, short_name
 from calibrant.report.wording import heading, quantity
 from calibrant.stats.correlation import Correlation
 
@@ -19,11 +20,42 @@ PERCENTILES_SAID = "intervals of correlations: 5th to 95th percentile"
 Table = list[list[str]]  # the heading first
 
 
-def plain(found: Comparison | Matrix) -> str:
+def plain(found: Comparison | Series | Matrix) -> str:
     """For a terminal."""
+    if isinstance(found, Series):
+        parts = list(found.comparisons.values())
+        notes = dict.fromkeys(note for part in parts for note in _notes(part))
+        return "\n".join(
+            [
+                *(_series_lead(found), "", *_columns(_series_table(found)), ""),
+                *(line for part in parts for line in _body(part)),
+                *(notes | dict.fromkeys(_passed_over(found))),
+            ]
+        )
+    return "\n".join([*_body(found), *_notes(found)])
+
+
+def _body(found: Comparison | Matrix) -> list[str]:
     tables = [_columns(table) for _, table in _tables(found)]
-    body = [line for table in tables for line in (*table, "")]
-    return "\n".join([_lead(found), "", *body, *_notes(found)])
+    return [_lead(found), "", *(line for table in tables for line in (*table, ""))]
+
+
+def correlation_views(found: Comparison | Series | Matrix) -> list[dict[str, Any]]:
+    """A section each for the template; those of a series follow a summary without a chart."""
+    if not isinstance(found, Series):
+        return [correlation_view(found)]
+    table = _series_table(found)
+    summary: dict[str, Any] = {
+        "id": "summary",
+        "heading": _series_heading(found),
+        "lead": _series_lead(found),
+        "chart": None,
+        "tables": [{"title": "Correlations of logarithms", "head": table[0], "rows": table[1:]}],
+        "notes": [PERCENTILES_SAID, *_passed_over(found)],
+        "specs": {},
+    }
+    parts = enumerate(found.comparisons.values(), start=1)
+    return [summary, *(correlation_view(part) | {"id": f"part-{place}"} for place, part in parts)]
 
 
 def correlation_view(found: Comparison | Matrix) -> dict[str, Any]:
@@ -49,7 +81,7 @@ def _heading(found: Comparison | Matrix) -> str:
 
 def _lead(found: Comparison | Matrix) -> str:
     if isinstance(found, Comparison):
-        sides = " and ".join(f"{side.environments} environments of {side.suite}" for side in (found.a, found.b))
+        sides = " and ".join(f"{side.environments} environments of {side_name(side)}" for side in (found.a, found.b))
         return f"{len(found.points)} agents on {sides}; means with 95 % intervals."
     agents = ", ".join(map(short_name, found.agents))
     return (
@@ -76,9 +108,36 @@ def _tables(found: Comparison | Matrix) -> list[tuple[str, Table]]:
         lines = [
             [KIND_WORDS[one.kind], _number(one.value), _limits(one.low, one.high)] for one in found.block_correlations
         ]
-        over = f"over {len(found.repeated)} pairs of agent and block"
-        tables.append(("Blocks of seeds", [[over, "value", "blocks drawn anew"], *lines]))
+        within = f"within blocks of seeds, {len(found.repeated)} pairs"
+        tables.append(("Blocks of seeds", [[within, "value", "blocks drawn anew"], *lines]))
     return tables
+
+
+def _series_heading(found: Series) -> str:
+    one = next(iter(found.comparisons.values()))
+    return f"{side_title(one.a)} against {one.b.suite}: {label(one.b.metric)}, by {found.field}"
+
+
+def _series_lead(found: Series) -> str:
+    return f"{_series_heading(found)}; correlations of logarithms."
+
+
+def _series_table(found: Series) -> Table:
+    """A line for every value of the field."""
+    head = [found.field, "agents", "environments", "value", "environments drawn anew", "agents drawn anew"]
+    blocks = any(one.block_correlations for one in found.comparisons.values())
+    table = [head + ["within blocks of seeds"] * blocks]
+    for value, one in found.comparisons.items():
+        log = next(part for part in one.correlations if part.kind == "log")
+        line = [value, str(len(one.points)), str(one.b.environments), _number(log.value)]
+        line += [_limits(log.low, log.high), _limits(log.agents_low, log.agents_high)]
+        line += [_with_interval(part) for part in one.block_correlations if part.kind == "log"]
+        table.append(line)
+    return table
+
+
+def _passed_over(found: Series) -> list[str]:
+    return [f"passed over: {found.field}={value} ({reason})" for value, reason in found.passed_over.items()]
 
 
 def _triangle(found: Matrix) -> Table:

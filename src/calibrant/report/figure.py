@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
-from calibrant.report.correlation import Comparison, Matrix
+from calibrant.report.correlation import Comparison, Series
 from calibrant.report.correlation_charts import SHADES, extent, name_places, placed, side_title
+from calibrant.report.correlation_matrix import Matrix
 from calibrant.report.files import write_whole
 from calibrant.report.labels import Box
 from calibrant.report.style import FONT, colours, label, number, short_name
@@ -27,17 +28,32 @@ DECADES = 10  # the ratio of an axis's ends from which ticks are powers of ten
 Scale = Callable[[float], float]
 
 
-def write_figure(path: Path, found: Comparison | Matrix) -> None:
+def write_figure(path: Path, found: Comparison | Series | Matrix) -> None:
     """Write FILE.html or FILE.svg, by the name's ending."""
     if path.suffix == ".html":
         from calibrant.report.html import render_correlation
 
         text = render_correlation(found)
     elif path.suffix == ".svg":
-        text = scatter_svg(found) if isinstance(found, Comparison) else matrix_svg(found)
+        text = figure_svg(found)
     else:
         raise CalibrantError(f"a figure is written to FILE.html or FILE.svg, not to '{path}'")
     write_whole(path, text.encode())
+
+
+def figure_svg(found: Comparison | Series | Matrix) -> str:
+    if isinstance(found, Matrix):
+        return matrix_svg(found)
+    return scatter_svg(found) if isinstance(found, Comparison) else series_svg(found)
+
+
+def series_svg(found: Series) -> str:
+    """The scatters of all values beside each other."""
+    parts = [
+        f'<g transform="translate({place * WIDE} 0)">\n{scatter_svg(one)}</g>'
+        for place, one in enumerate(found.comparisons.values())
+    ]
+    return _drawing(WIDE * len(parts), HIGH, f"a scatter for every {found.field}, a point per agent", parts)
 
 
 def scatter_svg(found: Comparison) -> str:
@@ -56,6 +72,10 @@ def scatter_svg(found: Comparison) -> str:
     parts += [_text((LEFT + right) / 2, HIGH - 10, side_title(found.a), "middle")]
     parts += [_text(16, (TOP + bottom) / 2, side_title(found.b), "middle", turned=True)]
     paint = colours(point.agent for point in found.points)
+    parts += [
+        f'<circle cx="{x(one.a):.1f}" cy="{y(one.b):.1f}" r="2.5" fill="{paint[one.agent]}" fill-opacity="0.45"/>'
+        for one in found.repeated
+    ]
     names = name_places(found, Box(LEFT, TOP, right, bottom))
     for point, name in zip(found.points, names, strict=True):
         colour, (at, up) = paint[point.agent], (x(point.a.mean), y(point.b.mean))

@@ -16,8 +16,9 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from calibrant.report.correlation import Comparison, Matrix
-from calibrant.report.correlation_view import correlation_view
+from calibrant.report.correlation import Comparison, Series
+from calibrant.report.correlation_matrix import Matrix
+from calibrant.report.correlation_view import correlation_views
 from calibrant.report.files import write_whole
 from calibrant.report.page import SuitePage
 from calibrant.report.pictures import COLOUR_MAP
@@ -27,23 +28,24 @@ from calibrant.types import CalibrantError
 BUNDLES = ("vega", "vega-lite", "vega-embed")
 
 
-def write_report(path: Path, pages: Sequence[SuitePage], between: Sequence[Comparison] = ()) -> None:
+def write_report(path: Path, pages: Sequence[SuitePage], between: Sequence[Comparison | Series] = ()) -> None:
     write_whole(path, render(pages, between).encode())
 
 
-def render(pages: Sequence[SuitePage], between: Sequence[Comparison] = ()) -> str:
+def render(pages: Sequence[SuitePage], between: Sequence[Comparison | Series] = ()) -> str:
     """The report as text; `between` holds suites against each other."""
     if not pages:
         raise CalibrantError("a report needs at least one suite with records")
     title = "Calibrant: " + ", ".join(page.suite.title for page in pages)
-    views = [correlation_view(found) | {"id": f"between-{place}"} for place, found in enumerate(between, start=1)]
+    views = [view for found in between for view in correlation_views(found)]
+    views = [view | {"id": f"between-{place}"} for place, view in enumerate(views, start=1)]
     return _fill("report", title=title, ramp=",".join(COLOUR_MAP), pages=page_views(pages), between=views)
 
 
-def render_correlation(found: Comparison | Matrix) -> str:
-    """The figure and tables of a correlation as text."""
-    view = correlation_view(found)
-    return _fill("correlation", title=f"Calibrant: {view['heading']}", view=view)
+def render_correlation(found: Comparison | Series | Matrix) -> str:
+    """The figures and tables of a correlation as text."""
+    views = correlation_views(found)
+    return _fill("correlation", title=f"Calibrant: {views[0]['heading']}", views=views)
 
 
 def _fill(name: str, **context: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from calibrant import registry
 from calibrant.report.board import Board, Row, make_board
 from calibrant.report.charts import COST, PARTS
-from calibrant.report.correlation import Matrix, matrices
+from calibrant.report.correlation_matrix import Matrix, matrices
 from calibrant.report.pictures import Gallery, galleries
 from calibrant.report.style import PRIVILEGED, base_name, label, number, short_name
 from calibrant.report.timelines import Timeline, timelines

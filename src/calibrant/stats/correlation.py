@@ -17,8 +17,10 @@ are drawn with replacement, as many as there are; draws of fewer than three diff
 points lie on a line. Below five agents nearly every draw is of that sort, and there is no such interval.
 
 *Blocks of seeds.* Osband et al. ("The Neural Testbed", 2022, Figures 8 and 9) repeat both measurements ten times and
-correlate all pairs of an agent and a repetition. Here seeds are divided into blocks, each of which is a repetition;
-for the interval blocks are drawn anew, the same ones for all agents. Noise within agents then weakens the coefficient.
+correlate all pairs of an agent and a repetition. Here seeds are divided into blocks, each of which is a repetition on
+environments of its own. Some blocks are harder than others, which says nothing about agents: each block's mean over
+agents is taken off before products are summed over all blocks (for ranks, agents are ranked block by block). For the
+interval blocks are drawn anew, the same ones for all agents. Noise within agents weakens the coefficient.
 """
 
 from __future__ import annotations
@@ -75,9 +77,7 @@ def coefficient(a: Array, b: Array, kind: Kind = "pearson") -> Array:
     """
     x, y = (_transformed(_varied(np.asarray(side, float)), kind) for side in (a, b))
     x, y = (side - side.mean(axis=-1, keepdims=True) for side in (x, y))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found = (x * y).sum(-1) / np.sqrt((x * x).sum(-1) * (y * y).sum(-1))
-    return np.clip(found, -1.0, 1.0)
+    return _ratio((x * y).sum(-1), (x * x).sum(-1), (y * y).sum(-1))
 
 
 def correlate(a: Measured, b: Measured, draws: int = DRAWS, seed: int = 0) -> tuple[Correlation, ...]:
@@ -89,16 +89,17 @@ def correlate(a: Measured, b: Measured, draws: int = DRAWS, seed: int = 0) -> tu
 def correlate_blocks(
     a: Measured, b: Measured, blocks: int, draws: int = DRAWS, seed: int = 0
 ) -> tuple[tuple[Array, Array], tuple[Correlation, ...]]:
-    """The mean scores of every agent in every block, [agents, blocks] of each side, and the coefficients over all."""
+    """The mean scores of every agent in every block, [agents, blocks] of each side; coefficients within blocks."""
     means = block_means(a, blocks), block_means(b, blocks)
     picked = Stream("correlation", seed, "blocks", blocks).integers(blocks, draws, blocks)
     found = []
     for kind in KINDS:
-        x, y = (side.reshape(-1) for side in means)
-        anew = [np.moveaxis(side[:, picked], 0, 1).reshape(draws, -1) for side in means]
-        low, high = _limits(coefficient(anew[0], anew[1], kind))
+        x, y = (_centred(side.T, kind) for side in means)  # [blocks, agents]
+        sums = [(one * other).sum(axis=1) for one, other in ((x, y), (x, x), (y, y))]
+        value = float(_ratio(*(part.sum() for part in sums)))
+        low, high = _limits(_ratio(*(part[picked].sum(axis=1) for part in sums)))
         nothing = float("nan")
-        found.append(Correlation(kind, float(coefficient(x, y, kind)), low, high, nothing, nothing, len(x)))
+        found.append(Correlation(kind, value, low, high, nothing, nothing, x.size))
     return means, tuple(found)
 
 
@@ -153,6 +154,18 @@ def environment_weights(strata: Sequence[str], draws: int, stream: Stream) -> Ar
         counts = np.bincount(picked.ravel(), minlength=draws * size).reshape(draws, size)
         weights[:, members] = counts * (size / (size - 1))
     return weights
+
+
+def _ratio(xy: Array, xx: Array, yy: Array) -> Array:
+    """The coefficient from sums of products; nan where one side does not vary."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.clip(xy / np.sqrt(xx * yy), -1.0, 1.0)
+
+
+def _centred(values: Array, kind: Kind) -> Array:
+    """Transformed, less the mean of each row; rows that do not vary count for nothing."""
+    found = _transformed(values, kind)
+    return np.where(np.isnan(_varied(values)), 0.0, found - found.mean(axis=-1, keepdims=True))
 
 
 def _correlation(kind: Kind, means: Sequence[Array], drawn: Sequence[Array], seed: int) -> Correlation:

@@ -8,7 +8,7 @@ too; `bandit-laws` draws them from other networks (section 6).
 
 from __future__ import annotations
 
-from calibrant.suites.base import Preset, Suite, Timed
+from calibrant.suites.base import Foretold, Preset, Suite, Timed
 from calibrant.suites.robustness import LAWS
 
 DIM = (2, 10, 50)
@@ -59,6 +59,7 @@ SUITE = Suite(
     axes=("dim", "steps", "decay"),
     timed=COURSE,
     unit="",
+    foretold=Foretold(by=("kl_tau1", "kl_tau10"), at="dim"),
     tuned_on="testbed",
 )
 BY_RULE = Suite(

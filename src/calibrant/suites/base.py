@@ -36,6 +36,14 @@ class Preset:
 
 
 @dataclass(frozen=True)
+class Foretold:
+    """Scores of other suites that a suite's own are held against, at each value of one of its fields."""
+
+    by: tuple[str, ...]
+    at: str
+
+
+@dataclass(frozen=True)
 class Suite:
     """A named set of problems. A record belongs to the suite when its problem stands in any preset."""
 
@@ -50,6 +58,7 @@ class Suite:
     timed: tuple[Timed, ...] = ()  # what is drawn against time
     unit: str = "nats"  # of the headlines
     tuned_on: str | None = None  # the suite whose tuned hyperparameters apply; its own by default
+    foretold: Foretold | None = None  # what reports correlate its first headline with, when shown beside other suites
     expected: Expected | None = None  # closed forms, drawn beside what is measured
 
     def owns(self, problem: str) -> bool:
