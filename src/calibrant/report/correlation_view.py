@@ -27,7 +27,7 @@ def plain(found: Comparison | Series | Matrix) -> str:
         notes = dict.fromkeys(note for part in parts for note in _notes(part))
         return "\n".join(
             [
-                *(_series_lead(found), "", *_columns(_series_table(found)), ""),
+                *(f"{_series_heading(found)}; correlations of logarithms.", "", *_columns(_series_table(found)), ""),
                 *(line for part in parts for line in _body(part)),
                 *(notes | dict.fromkeys(_passed_over(found))),
             ]
@@ -48,7 +48,7 @@ def correlation_views(found: Comparison | Series | Matrix) -> list[dict[str, Any
     summary: dict[str, Any] = {
         "id": "summary",
         "heading": _series_heading(found),
-        "lead": _series_lead(found),
+        "lead": f"Over agents, at every value of {found.field}; the figures follow.",
         "chart": None,
         "tables": [{"title": "Correlations of logarithms", "head": table[0], "rows": table[1:]}],
         "notes": [PERCENTILES_SAID, *_passed_over(found)],
@@ -116,10 +116,6 @@ def _tables(found: Comparison | Matrix) -> list[tuple[str, Table]]:
 def _series_heading(found: Series) -> str:
     one = next(iter(found.comparisons.values()))
     return f"{side_title(one.a)} against {one.b.suite}: {label(one.b.metric)}, by {found.field}"
-
-
-def _series_lead(found: Series) -> str:
-    return f"{_series_heading(found)}; correlations of logarithms."
 
 
 def _series_table(found: Series) -> Table:
