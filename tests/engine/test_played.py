@@ -19,6 +19,7 @@ from calibrant.engine.refitting import last_fit
 from calibrant.engine.run import run_plan
 from calibrant.engine.store import keep_checkpoint, open_store
 from calibrant.engine.work import run_task
+from calibrant.metrics.catalogue import PLAYED
 from calibrant.types import Cell, Record
 
 GAME = "bandit?steps=200&capacity=50&batch=8&per_dim=5"
@@ -93,7 +94,7 @@ def test_other_cells_do_not_take_up_a_checkpoint(tmp_path: Path, monkeypatch: py
 
 def test_what_is_left_behind() -> None:
     record = run_played(task(GAME, "ensemble?size=2"))[0]
-    assert set(record.scores) == {"regret", "average_regret", "simple_regret", "regret_to_uniform"}
+    assert set(record.scores) == {metric.name for metric in PLAYED}
     assert record.scores["average_regret"].items.shape == (100,)
     assert record.cost.fit_cpu_seconds > 0 and record.cost.parameters == 2 * (2 * 50 + 50 + 2500 + 50 + 102)
 

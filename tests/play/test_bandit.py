@@ -15,7 +15,8 @@ from calibrant.agents.coins_posterior import CoinsPosterior
 from calibrant.agents.mlp import Mlp
 from calibrant.agents.oracle import Informed
 from calibrant.agents.uniform import Uniform
-from calibrant.metrics.regret import regret_scores, uniform_regret
+from calibrant.metrics import score_game
+from calibrant.metrics.regret import Course
 from calibrant.play.bandit import Game, play
 from calibrant.play.learning import Schooling, begin, feedback
 from calibrant.play.replay import Replay
@@ -96,7 +97,7 @@ def test_a_uniform_player_loses_what_the_closed_form_says() -> None:
     chance = np.random.default_rng(1).uniform(size=(20, 1))
     game = Game(jnp.zeros((20, 3)), jnp.asarray(chance, jnp.float32), jax.random.key(0))
     totals = regrets(Uniform(), Facts(3, 2, 0, 1.0), game, 50, 400).sum(axis=1)
-    z = (totals.mean() - uniform_regret(chance, None, 50)) / (totals.std(ddof=1) / np.sqrt(400))
+    z = (totals.mean() - Course(np.zeros(50), chance).uniform.sum()) / (totals.std(ddof=1) / np.sqrt(400))
     assert abs(z) < 3.9
 
 
@@ -107,7 +108,7 @@ def test_contexts_are_offered_in_their_order() -> None:
     game = Game(jnp.eye(4), jnp.asarray(reward, jnp.float32), jax.random.key(0), order, (0, 1, 2))
     facts = Facts(4, 3, 0, 0.01)
     assert regrets(Informed(jnp.asarray(np.log(reward + 1e-9), jnp.float32)), facts, game, 6, 3).max() == 0
-    assert uniform_regret(reward, np.asarray(order), 6) == pytest.approx(6 * 2 / 3)
+    assert Course(np.zeros(6), reward, np.asarray(order)).uniform == pytest.approx(np.full(6, 2 / 3))
 
 
 def test_a_network_learns_to_play_an_easy_game() -> None:
@@ -136,8 +137,21 @@ def test_feedback_of_a_miss_is_the_probability_of_all_other_classes() -> None:
 
 def test_scores_of_a_game() -> None:
     steps = np.linspace(1, 0, 1000)
-    scores = regret_scores(steps, np.array([[1.0], [0.0]]), None)
+    scores = score_game(Course(steps, np.array([[1.0], [0.0]])))
     assert scores["regret"].mean == pytest.approx(steps.sum())
     assert scores["average_regret"].mean == pytest.approx(scores["average_regret"].items.mean())
     assert scores["simple_regret"].mean == pytest.approx(steps[-10:].mean())
     assert scores["regret_to_uniform"].mean == pytest.approx(steps.sum() / 500)
+    assert scores["simple_regret_to_uniform"].mean == pytest.approx(steps[-10:].mean() / 0.5)
+
+
+def test_late_regret_is_a_share_of_what_a_uniform_player_loses_then() -> None:
+    """Two rows: one with an arm that pays, one without; the last stretch offers them by turns."""
+    course = Course(np.full(200, 0.25), np.array([[1.0, 0.0], [0.5, 0.5]]), np.arange(200) % 2)
+    assert score_game(course)["simple_regret_to_uniform"].mean == pytest.approx(0.25 / 0.25)
+    late = Course(np.full(200, 0.25), course.reward, np.concatenate([np.ones(198, int), np.zeros(2, int)]))
+    assert score_game(late)["simple_regret_to_uniform"].mean == pytest.approx(0.25 / 0.5)
+
+
+def test_where_nobody_can_lose_there_is_no_share() -> None:
+    assert score_game(Course(np.zeros(5), np.full((3, 1), 0.5))).keys() == {"regret", "average_regret", "simple_regret"}

@@ -29,11 +29,11 @@ def listing(kind: str) -> list[Entry]:
 
 
 def _metrics() -> list[Entry]:
-    from calibrant.metrics import catalogue
+    from calibrant.metrics.catalogue import PLAYED, catalogue
 
     return [
         Entry(metric.name.format("tau10"), f"{metric.convention} ({metric.better} is better, version {metric.version})")
-        for metric in catalogue()
+        for metric in (*catalogue(), *PLAYED)
     ]
 
 

@@ -13,7 +13,8 @@ from calibrant import registry, seeds
 from calibrant.engine.compiled import compiled, numbers, stack
 from calibrant.engine.players import player, schooling
 from calibrant.engine.scoring import Stopwatch
-from calibrant.metrics.regret import regret_scores
+from calibrant.metrics import score_game
+from calibrant.metrics.regret import Course
 from calibrant.play.bandit import Game, play
 from calibrant.play.learning import begin
 from calibrant.rules.acting import make_rule
@@ -59,7 +60,7 @@ class BanditGames:
         return positions, making
 
     def scores(self, lane: int, book: Array) -> dict[str, Scores]:
-        return regret_scores(book[lane], self._arenas[lane].reward, self._arenas[lane].order)
+        return score_game(Course(book[lane], self._arenas[lane].reward, self._arenas[lane].order))
 
 
 def equal_stretches(steps: int, first: int) -> list[int]:

@@ -19,7 +19,8 @@ from calibrant.engine.bandit_games import equal_stretches, luck
 from calibrant.engine.compiled import compiled
 from calibrant.engine.refitting import Asked, Refitted, last_fit
 from calibrant.engine.scoring import Stopwatch
-from calibrant.metrics.regret import regret_scores
+from calibrant.metrics import score_game
+from calibrant.metrics.regret import Course
 from calibrant.nets.trees import tree
 from calibrant.rules.acting import highest, make_rule
 from calibrant.rules.priorities import PRIORITIES
@@ -89,7 +90,7 @@ class RefitBandit(_Refitting):
         return History(rows[None], labels[None]), _since(self._agent.compiling, *before)
 
     def scores(self, lane: int, book: Array) -> dict[str, Scores]:
-        return regret_scores(book[lane], self._arena.reward, None)
+        return score_game(Course(book[lane], self._arena.reward))
 
 
 class RefitActive(_Refitting):

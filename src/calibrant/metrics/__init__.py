@@ -1,5 +1,5 @@
 """Scores: arrays in, arrays out, no training code."""
 
-from calibrant.metrics.catalogue import Metric, catalogue, score, versions
+from calibrant.metrics.catalogue import Metric, catalogue, score, score_game, versions
 
-__all__ = ["Metric", "catalogue", "score", "versions"]
+__all__ = ["Metric", "catalogue", "score", "score_game", "versions"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Literal
 
-from calibrant.metrics import drawn, pointwise
+from calibrant.metrics import drawn, pointwise, regret
 from calibrant.metrics.logspace import summarise
 from calibrant.metrics.reading import Reading
 from calibrant.types import Answers, Question, Scores, Truth, Tuples
@@ -25,10 +25,11 @@ class Metric:
     compute: Callable[..., Scores | None]
     joint: bool = False
 
-    def __call__(self, reading: Reading) -> dict[str, Scores]:
+    def __call__(self, reading: Reading | regret.Course) -> dict[str, Scores]:
         if not self.joint:
             score = self.compute(reading)
             return {} if score is None else {self.name: score}
+        assert isinstance(reading, Reading)
         families = enumerate(reading.question.tuples)
         scores = {self.name.format(suffix(f)): self.compute(reading, i) for i, f in families if f.tau > 1}
         return {name: score for name, score in scores.items() if score is not None}
@@ -91,6 +92,18 @@ OWN = (
 )
 
 
+PLAYED = (  # of games
+    Metric("regret", 1, "lower", "highest reward probability on offer minus that of the arm, summed", regret.regret),
+    Metric("average_regret", 1, "lower", "regret per step", regret.average_regret),
+    Metric("simple_regret", 1, "lower", "regret per step in the last hundredth of the game", regret.simple_regret),
+    Metric("regret_to_uniform", 1, "lower", "regret as a share of a uniform player's", regret.regret_to_uniform),
+    Metric(
+        *("simple_regret_to_uniform", 1, "lower", "simple_regret as a share of a uniform player's"),
+        regret.simple_regret_to_uniform,
+    ),
+)
+
+
 @functools.cache
 def catalogue() -> tuple[Metric, ...]:
     """Our metrics, then those of installed plugins (entry points `calibrant.metrics`)."""
@@ -102,10 +115,16 @@ def versions() -> dict[str, int]:
 
     So that a metric that is new to Calibrant makes no finished cell stale; one that you install does.
     """
-    return {metric.name: metric.version for metric in catalogue() if metric.version > 1 or metric not in OWN}
+    known = OWN + PLAYED
+    return {m.name: m.version for m in (*catalogue(), *PLAYED) if m.version > 1 or m not in known}
 
 
 def score(answers: Answers, question: Question, truth: Truth, key: object = "metric") -> dict[str, Scores]:
     """Every metric that the question and the truth allow, from one set of answers."""
     reading = Reading(answers, question, truth, key)
     return {name: value for metric in catalogue() for name, value in metric(reading).items()}
+
+
+def score_game(course: regret.Course) -> dict[str, Scores]:
+    """Every metric of games that this one allows."""
+    return {name: value for metric in PLAYED for name, value in metric(course).items()}
