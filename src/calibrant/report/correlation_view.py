@@ -119,15 +119,15 @@ def _series_heading(found: Series) -> str:
 
 
 def _series_table(found: Series) -> Table:
-    """A line for every value of the field."""
+    """A line for every value of the field; within blocks by ranks, as a game without regret has no logarithm."""
     head = [found.field, "agents", "environments", "value", "environments drawn anew", "agents drawn anew"]
     blocks = any(one.block_correlations for one in found.comparisons.values())
-    table = [head + ["within blocks of seeds"] * blocks]
+    table = [head + ["ranks within blocks of seeds"] * blocks]
     for value, one in found.comparisons.items():
         log = next(part for part in one.correlations if part.kind == "log")
         line = [value, str(len(one.points)), str(one.b.environments), _number(log.value)]
         line += [_limits(log.low, log.high), _limits(log.agents_low, log.agents_high)]
-        line += [_with_interval(part) for part in one.block_correlations if part.kind == "log"]
+        line += [_with_interval(part) for part in one.block_correlations if part.kind == "rank"]
         table.append(line)
     return table
 
