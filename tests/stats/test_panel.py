@@ -80,3 +80,21 @@ def test_costs_come_from_the_cost_of_a_record() -> None:
 def test_no_records_make_an_empty_panel() -> None:
     panel = make_panel([], ["loss"])
     assert panel.agents == () and panel.columns["loss"].values.shape == (0, 0)
+
+
+def test_problems_that_draw_the_same_are_one_environment_whose_mean_counts() -> None:
+    records = [record("x", seed, 1.0 + seed, "p?rule=a") for seed in range(3)]
+    records += [record("x", seed, 3.0 + seed, "p?rule=b") for seed in range(3)]
+    records += [record("x", 0, 7.0, "q"), record("y", 0, 5.0, "p?rule=a")]
+    panel = make_panel(records, ["loss"]).clustered(lambda problem: problem.partition("?")[0])
+    assert list(zip(panel.problems, panel.seeds, strict=True)) == [("p", 0), ("p", 1), ("p", 2), ("q", 0)]
+    assert len(set(panel.strata[:3].tolist())) == 1 and panel.strata[3] != panel.strata[0]
+    np.testing.assert_array_equal(panel.columns["loss"].values[0], [2.0, 3.0, 4.0, 7.0])
+    # y has met only one of the two: it is seen, but has no mean that could be held against x's
+    assert panel.seen[1].tolist() == [True, False, False, False]
+    assert np.isnan(panel.columns["loss"].values[1]).all()
+
+
+def test_clustering_is_nothing_where_all_problems_draw_their_own() -> None:
+    panel = make_panel([record("x", 0, 1.0, "p"), record("x", 0, 2.0, "q")], ["loss"])
+    assert panel.clustered(lambda problem: problem) is panel

@@ -137,13 +137,14 @@ def make_board(
     reference = _find("baseline", baseline, suite.baseline, suite, panel.agents)
     bottom = _find("floor", floor, FLOOR, suite, panel.agents)
 
-    order = _best_first(panel, _leading(names))
+    whole = panel.clustered(suite.drawn)
+    order = _best_first(whole, _leading(names))
     rows: list[Row] = []
     for where, marks in _slices(panel.problems, by):
-        inside = panel.inside(marks)
+        inside = panel.inside(marks).clustered(suite.drawn)
         table = {metric: _rows(inside, metric, where, reference, bottom) for metric in names}
         rows += [table[metric][agent] for agent in order for metric in names if agent in table[metric]]
-    overall = {metric: _tiers(panel, metric) for metric in names}
+    overall = {metric: _tiers(whole, metric) for metric in names}
     known, lowest = (None if place is None else panel.agents[place] for place in (reference, bottom))
     return Board(suite.name, known, tuple(by), tuple(rows), overall, lowest, suite.headlines[0][0])
 

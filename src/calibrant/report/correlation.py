@@ -114,7 +114,10 @@ def compare(
     part of the second suite its records are of.
     """
     names = [metric or usual_metric(suite) for metric, (suite, _) in zip(metrics, (first, second), strict=True)]
-    panels = [panel_of(records, suite, name) for (suite, records), name in zip((first, second), names, strict=True)]
+    panels = [
+        panel_of(records, suite, name).clustered(suite.drawn)
+        for (suite, records), name in zip((first, second), names, strict=True)
+    ]
     titles = [f"suite '{suite.name}'" for suite, _ in (first, second)]
     specs = [{agent: agent for agent in panel.agents} for panel in panels]
     if match == "method":

@@ -92,4 +92,4 @@ def _split(panel: Panel, suite: Suite, field: str) -> tuple[tuple[str, ...], lis
     if len(order) < 2:
         raise CalibrantError(f"records of suite '{suite.name}' have only one {field}: there is nothing to correlate")
     marks = [np.array([inside.get(problem) == value for problem in panel.problems], bool) for value in order]
-    return order, [panel.inside(mark) for mark in marks]
+    return order, [panel.inside(mark).clustered(suite.drawn) for mark in marks]

@@ -1,14 +1,15 @@
 """Records become tables: for each metric, agents by environments. Every statistic starts from one.
 
-An environment is one seed of one problem spec. Records of one agent on one environment are replicates and are averaged
-here, so that no later step can take them for independent environments. A failed record, or a score that is not a finite
-number, is counted and never averaged. The order of the records does not matter.
+An environment is one seed of one problem spec, or of several that draw the same (`Panel.clustered`). Records of one
+agent on one environment are replicates and are averaged here, so that no later step can take them for independent
+environments. A failed record, or a score that is not a finite number, is counted and never averaged. The order of the
+records does not matter.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -53,6 +54,40 @@ class Panel:
             seeds=tuple(self.seeds[index] for index in marks),
             strata=self.strata[where],
             seen=self.seen[:, where],
+            columns=columns,
+        )
+
+    def clustered(self, drawn: Callable[[str], str]) -> Panel:
+        """One column for every environment: problems that draw the same are averaged seed by seed.
+
+        An agent that misses one of them has no value there, so that all agents are averaged over the same.
+        """
+        names = {problem: drawn(problem) for problem in dict.fromkeys(self.problems)}
+        if len(set(names.values())) == len(names):
+            return self
+        keys = [(names[problem], seed) for problem, seed in zip(self.problems, self.seeds, strict=True)]
+        found = sorted(set(keys))
+        members = [np.flatnonzero([key == one for key in keys]) for one in found]
+
+        def each(table: Array, over: Callable[[Array], Array]) -> Array:
+            return np.stack([over(table[:, those]) for those in members], axis=1)
+
+        columns = {
+            name: Column(
+                values=each(c.values, lambda part: part.mean(1)),
+                mc_bias=each(c.mc_bias, lambda part: part.mean(1)),
+                mc_se=each(c.mc_se, lambda part: np.sqrt((part**2).sum(1)) / part.shape[1]),
+                failed=each(c.failed, lambda part: part.sum(1)),
+            )
+            for name, c in self.columns.items()
+        }
+        problems = tuple(name for name, _ in found)
+        return replace(
+            self,
+            problems=problems,
+            seeds=tuple(seed for _, seed in found),
+            strata=np.unique(problems, return_inverse=True)[1],
+            seen=each(self.seen, lambda part: part.any(1)),
             columns=columns,
         )
 

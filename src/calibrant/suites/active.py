@@ -48,6 +48,7 @@ SUITE = Suite(
     headlines=(("curve_kl_tau10_dyadic", "joint predictions"), ("curve_kl_tau1", "single predictions")),
     baseline="mlp",
     axes=("dim", "priority", "labels"),
+    met_by=("priority",),
     timed=(
         Timed("curve_kl_tau10_dyadic", "labels", lines="priority"),
         Timed("curve_kl_tau1", "labels", lines="priority"),

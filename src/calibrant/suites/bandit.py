@@ -78,6 +78,7 @@ BY_RULE = Suite(
     headlines=HEADLINES,
     baseline="mlp",
     axes=("dim", "steps", "rule"),
+    met_by=("rule",),
     timed=(Timed("average_regret", "steps", lines="rule", running=True),),
     unit="",
     tuned_on="testbed",

@@ -54,6 +54,7 @@ class Suite:
     baseline: str  # the agent that others are compared with unless the user says otherwise
     axes: tuple[str, ...]  # the spec fields that vary: what `--by` and `--where` take
     compared: tuple[str, ...] = ()  # axes between whose values agents' scores are correlated, the others at default
+    met_by: tuple[str, ...] = ()  # axes that say how an environment is met, not which: it counts once, as a mean
     headlines: tuple[tuple[str, str], ...] = JOINT_AND_SINGLE  # losses, what each judges; the first ranks
     timed: tuple[Timed, ...] = ()  # what is drawn against time
     unit: str = "nats"  # of the headlines
@@ -63,6 +64,12 @@ class Suite:
 
     def owns(self, problem: str) -> bool:
         return any(problem in preset.problems for preset in self.presets.values())
+
+    def drawn(self, problem: str) -> str:
+        """What a problem's seeds draw: the problem without how its environments are met."""
+        name, _, query = problem.partition("?")
+        kept = [part for part in query.split("&") if part and part.partition("=")[0] not in self.met_by]
+        return name + ("?" + "&".join(kept) if kept else "")
 
     @property
     def tables(self) -> dict[str, frozenset[str]]:
